@@ -1,0 +1,30 @@
+//! scfoundry: run, cost and compare single-cell foundation models.
+//!
+//! The program is two straight lines, and the modules below stand in their order:
+//!
+//! ```text
+//! command line -> settings -> plan -> run directory -> Nextflow -> trace -> cost summary
+//! .h5ad -> kernel -> .h5ad
+//! ```
+
+pub mod error;
+pub mod ui;
+
+pub mod cli;
+pub mod method;
+pub mod settings;
+pub mod workspace;
+
+pub mod plan;
+pub mod render;
+pub mod rundir;
+
+pub mod nextflow;
+
+pub mod cost;
+pub mod trace;
+pub mod usage;
+
+pub mod h5ad;
+pub mod kernel;
+pub mod matrix;

@@ -1,0 +1,5 @@
+//! Method profiles: the catalogue of what can be run.
+
+mod profile;
+
+pub use profile::*;
