@@ -8,6 +8,7 @@
 //! ```
 
 pub mod error;
+pub mod table;
 pub mod ui;
 
 pub mod cli;
@@ -19,6 +20,7 @@ pub mod plan;
 pub mod render;
 pub mod rundir;
 
+pub mod launch;
 pub mod nextflow;
 
 pub mod cost;

@@ -1,1 +1,189 @@
-//! TODO
+//! Settings and where each comes from: command line, environment, workspace, user, default, in this order.
+//!
+//! This is the only module that reads environment variables for the program's own behaviour.
+
+use std::env;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cost::Rates;
+use crate::error::{Error, Result};
+use crate::workspace::Workspace;
+
+/// Where a value was set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "from", content = "where")]
+pub enum Origin {
+    CommandLine,
+    Environment(&'static str),
+    File(PathBuf),
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::CommandLine => f.write_str("command line"),
+            Origin::Environment(name) => write!(f, "${name}"),
+            Origin::File(path) => write!(f, "{}", path.display()),
+            Origin::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A value with its origin.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setting<T> {
+    pub value: T,
+    #[serde(flatten)]
+    pub origin: Origin,
+}
+
+/// One settings file, `scfoundry.toml` of a workspace or of the user. Unknown keys are errors.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    nextflow: Option<PathBuf>,
+    java: Option<PathBuf>,
+    weights_dir: Option<PathBuf>,
+    cache_dir: Option<PathBuf>,
+    outdir: Option<PathBuf>,
+    rates: Option<Rates>,
+}
+
+/// Values given on the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    pub nextflow: Option<PathBuf>,
+    pub java: Option<PathBuf>,
+    pub weights_dir: Option<PathBuf>,
+    pub cache_dir: Option<PathBuf>,
+    pub outdir: Option<PathBuf>,
+    pub gpu: Option<String>,
+}
+
+/// The settings in force.
+#[derive(Debug, Clone, Serialize)]
+pub struct Settings {
+    pub nextflow: Option<Setting<PathBuf>>,
+    pub java: Option<Setting<PathBuf>>,
+    pub weights_dir: Setting<PathBuf>,
+    pub cache_dir: Setting<PathBuf>,
+    pub outdir: Setting<PathBuf>,
+    /// As typed; a workspace's own choice is `params.gpu_id` in its `nextflow.config`.
+    pub gpu: Option<Setting<String>>,
+    pub rates: Option<Setting<Rates>>,
+}
+
+/// The starting text of a workspace's `scfoundry.toml`.
+pub const TEMPLATE: &str = "\
+# Settings of this workspace; `scfoundry info --effective` shows each value in force and where it comes from.
+#
+# nextflow = \"/opt/nextflow/nextflow\"     # else $SCFOUNDRY_NEXTFLOW, PATH, or the managed engine
+# java = \"/usr/lib/jvm/java-21/bin/java\"  # for the managed engine
+# weights_dir = \"/shared/model_weights\"
+# outdir = \"/shared/results\"
+#
+# [rates]                                 # adds money to cost tables
+# currency = \"EUR\"
+# cpu_hour = 0.04
+# gpu_hour = 1.20
+";
+
+impl Settings {
+    /// Gathers the settings in force for `workspace`.
+    pub fn gather(flags: &Flags, workspace: &Workspace) -> Result<Settings> {
+        let workspace_path = workspace.settings_file();
+        let layers = [File::read(&workspace_path)?.map(|file| (workspace_path, file)), user_file()?];
+        let pick = |flag: &Option<PathBuf>, variable: &'static str, field: fn(&File) -> &Option<PathBuf>| {
+            let chosen = layered(flag.clone(), variable, &layers, |file| field(file).clone());
+            chosen.map(|setting| resolve(setting, workspace))
+        };
+        let or = |setting: Option<Setting<PathBuf>>, default: PathBuf| {
+            setting.unwrap_or(Setting { value: default, origin: Origin::Default })
+        };
+        Ok(Settings {
+            nextflow: pick(&flags.nextflow, "SCFOUNDRY_NEXTFLOW", |file| &file.nextflow),
+            java: pick(&flags.java, "SCFOUNDRY_JAVA", |file| &file.java),
+            weights_dir: or(
+                pick(&flags.weights_dir, "SCFOUNDRY_WEIGHTS_DIR", |file| &file.weights_dir),
+                workspace.weights(),
+            ),
+            cache_dir: or(
+                pick(&flags.cache_dir, "SCFOUNDRY_CACHE_DIR", |file| &file.cache_dir),
+                workspace.cache(),
+            ),
+            outdir: or(pick(&flags.outdir, "SCFOUNDRY_OUTDIR", |file| &file.outdir), workspace.results()),
+            gpu: layered(flags.gpu.clone(), "SCFOUNDRY_GPU", &layers, |_| None),
+            rates: layers.iter().flatten().find_map(|(path, file)| {
+                Some(Setting { value: file.rates.clone()?, origin: Origin::File(path.clone()) })
+            }),
+        })
+    }
+}
+
+/// The workspace chosen by the environment.
+pub fn workspace_from_environment() -> Option<PathBuf> {
+    text_variable("SCFOUNDRY_WORKSPACE").map(PathBuf::from)
+}
+
+impl File {
+    fn read(path: &Path) -> Result<Option<File>> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("read", path)(error)),
+        };
+        toml::from_str(&text)
+            .map(Some)
+            .map_err(|error| Error::input(format_args!("{} is not valid", path.display())).cause(error))
+    }
+}
+
+fn user_file() -> Result<Option<(PathBuf, File)>> {
+    let Some(folder) = base_folder("XDG_CONFIG_HOME", ".config") else { return Ok(None) };
+    let path = folder.join("scfoundry").join("scfoundry.toml");
+    Ok(File::read(&path)?.map(|file| (path, file)))
+}
+
+fn base_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    env::var_os(variable).map(PathBuf::from).filter(absolute).or_else(|| Some(env::home_dir()?.join(below_home)))
+}
+
+/// An environment variable that is set and not empty.
+fn text_variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn layered<T: From<String>>(
+    flag: Option<T>,
+    variable: &'static str,
+    layers: &[Option<(PathBuf, File)>],
+    field: impl Fn(&File) -> Option<T>,
+) -> Option<Setting<T>> {
+    if let Some(value) = flag {
+        return Some(Setting { value, origin: Origin::CommandLine });
+    }
+    if let Some(value) = text_variable(variable) {
+        return Some(Setting { value: value.into(), origin: Origin::Environment(variable) });
+    }
+    layers
+        .iter()
+        .flatten()
+        .find_map(|(path, file)| Some(Setting { value: field(file)?, origin: Origin::File(path.clone()) }))
+}
+
+/// A relative path counts from the current directory on the command line and in the environment, from the workspace in
+/// a file. A bare command name (`nextflow`) is left to be found on PATH.
+fn resolve(mut setting: Setting<PathBuf>, workspace: &Workspace) -> Setting<PathBuf> {
+    let bare = setting.value.components().count() == 1 && !setting.value.exists();
+    setting.value = match setting.origin {
+        _ if bare => setting.value,
+        Origin::File(_) => workspace.root().join(&setting.value),
+        _ => std::path::absolute(&setting.value).unwrap_or(setting.value),
+    };
+    setting
+}

@@ -1,1 +1,8 @@
-//! TODO
+//! Native kernels: the CPU work of the tasks. Pure numerics below, files only in `tasks`.
+
+pub mod check;
+pub mod pca;
+pub mod tasks;
+
+/// The kernels of this build, as the pipeline calls them.
+pub const NAMES: [&str; 2] = ["pca", "check"];

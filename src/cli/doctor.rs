@@ -1,0 +1,162 @@
+use serde::Serialize;
+
+use super::Global;
+use super::info::request;
+use super::surroundings::Surroundings;
+use crate::error::{Error, Result};
+use crate::nextflow;
+use crate::plan::{Runtime, docker_answers};
+use crate::settings::Flags;
+use crate::ui::Ui;
+use crate::workspace::Config;
+
+/// Check that this machine can run what the workspace asks for
+///
+/// Each line is a check, with the mend where it failed. Nothing is installed or changed. Exit code 4 if something that
+/// every run needs is missing.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Ok,
+    /// Missing, but brought by the first run or needed by some methods only.
+    Note,
+    Fail,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    level: Level,
+    found: String,
+    mend: Option<String>,
+}
+
+pub fn run(_args: Args, global: &Global, ui: &Ui) -> Result<()> {
+    let around = Surroundings::find(global, &Flags::default())?;
+    let config = Config::read(&around.workspace.nextflow_config(), None)?;
+    let mut checks = vec![workspace(&around), engine(&nextflow::inspect(&request(&around.settings)))];
+    checks.extend(["bash", "ps"].map(tool));
+    checks.push(containers(Runtime::of(&config)));
+    checks.push(gpu());
+    let failed: Vec<&str> =
+        checks.iter().filter(|check| check.level == Level::Fail).map(|check| check.name).collect();
+    if ui.json {
+        ui.document(&serde_json::json!({ "schema": 1, "ok": failed.is_empty(), "checks": checks }))?;
+    } else {
+        for check in &checks {
+            print(check, ui)?;
+        }
+    }
+    match failed.as_slice() {
+        [] => Ok(()),
+        names => Err(Error::environment(format_args!("not ready: {}", names.join(", ")))),
+    }
+}
+
+fn print(check: &Check, ui: &Ui) -> Result<()> {
+    let level = match check.level {
+        Level::Ok => "ok",
+        Level::Note => "note",
+        Level::Fail => "FAIL",
+    };
+    ui.line(format_args!("{level:<5} {:<11} {}", check.name, check.found))?;
+    match &check.mend {
+        Some(mend) => ui.line(format_args!("{:17} -> {mend}", "")),
+        None => Ok(()),
+    }
+}
+
+fn workspace(around: &Surroundings) -> Check {
+    let root = around.workspace.root().display();
+    match around.workspace.exists() {
+        true => Check { name: "workspace", level: Level::Ok, found: root.to_string(), mend: None },
+        false => Check {
+            name: "workspace",
+            level: Level::Note,
+            found: format!("none here; the first run makes one in {root}"),
+            mend: Some("scfoundry init".to_owned()),
+        },
+    }
+}
+
+fn engine(inspection: &nextflow::Inspection) -> Check {
+    let version = inspection.version.as_deref().unwrap_or("of unknown version");
+    let java = inspection.java.as_ref().map_or(String::new(), |java| format!(", Java {}", java.version));
+    let found = format!("Nextflow {version} ({}){java}", inspection.origin);
+    let name = "nextflow";
+    if let Some(problem) = &inspection.problem {
+        let mend = problem.hints.first().cloned();
+        return Check { name, level: Level::Fail, found: problem.to_string(), mend };
+    }
+    if inspection.missing.is_empty() {
+        return Check { name, level: Level::Ok, found, mend: None };
+    }
+    let mend = Some(format!("the first run brings {}", inspection.missing.join(" and ")));
+    Check { name, level: Level::Note, found, mend }
+}
+
+/// Nextflow needs `bash` to run a task and `ps` to measure it.
+fn tool(name: &'static str) -> Check {
+    match which::which(name) {
+        Ok(path) => Check { name, level: Level::Ok, found: path.display().to_string(), mend: None },
+        Err(_) => {
+            let package = if name == "ps" { "procps" } else { name };
+            let mend = Some(format!("apt-get install {package}"));
+            Check { name, level: Level::Fail, found: "not in PATH".to_owned(), mend }
+        }
+    }
+}
+
+fn containers(runtime: Runtime) -> Check {
+    let name = "containers";
+    let works = match runtime {
+        Runtime::None => {
+            return Check {
+                name,
+                level: Level::Note,
+                found: "none: native methods run, models need an engine".to_owned(),
+                mend: Some("turn one on in nextflow.config, as in `docker.enabled = true`".to_owned()),
+            };
+        }
+        Runtime::Docker => docker_answers(),
+        other => which::which(other.name()).is_ok(),
+    };
+    match works {
+        true => Check { name, level: Level::Ok, found: runtime.to_string(), mend: None },
+        false => Check {
+            name,
+            level: Level::Note,
+            found: format!("{runtime} is on in nextflow.config, but does not answer here"),
+            mend: Some(format!("start or install {runtime}, or turn another engine on")),
+        },
+    }
+}
+
+fn gpu() -> Check {
+    let found = std::process::Command::new("nvidia-smi")
+        .args(["--query-gpu=index,name,memory.total", "--format=csv,noheader"])
+        .stdin(std::process::Stdio::null())
+        .output();
+    let name = "gpu";
+    match found {
+        Ok(output) if output.status.success() => {
+            let cards = String::from_utf8_lossy(&output.stdout).trim().replace('\n', "; ");
+            Check { name, level: Level::Ok, found: cards, mend: None }
+        }
+        Ok(_) => Check {
+            name,
+            level: Level::Note,
+            found: "nvidia-smi is here but shows no card".to_owned(),
+            mend: Some("run `nvidia-smi` to see why".to_owned()),
+        },
+        Err(_) => Check {
+            name,
+            level: Level::Note,
+            found: "none: methods that need one would be very slow".to_owned(),
+            mend: None,
+        },
+    }
+}

@@ -1,0 +1,72 @@
+//! `--dry-run`: the plan as a person or a program reads it.
+
+use serde_json::json;
+
+use crate::error::{Error, Result};
+use crate::plan::{Plan, Work};
+use crate::render;
+use crate::trace::units::format_bytes;
+use crate::ui::Ui;
+
+/// Prints the plan, the rendered configuration and the command. Nothing is written.
+pub fn show(plan: &Plan, ui: &Ui) -> Result<()> {
+    let program = std::env::current_exe().map_err(Error::io("find", "scfoundry".as_ref()))?;
+    let run = plan.workspace.join("runs").join(plan.task.name()).join(&plan.run_stem);
+    let work = run.join("work");
+    let config = render::run_config(plan, &program.to_string_lossy(), &work.to_string_lossy());
+    let arguments = render::arguments(plan, plan.resume.as_ref().map(|_| "SESSION"));
+    let command: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if ui.json {
+        return ui.document(&json!({ "plan": plan, "run": run, "nextflow_config": config, "command": command }));
+    }
+    for (name, value) in describe(plan) {
+        ui.line(format_args!("{name:<11} {value}"))?;
+    }
+    ui.line(format_args!("{:<11} {}", "Run", run.display()))?;
+    ui.line(format_args!("{:<11} nextflow {}", "Command", command.join(" ")))?;
+    ui.line(format_args!("\nnextflow.config\n{}", indented(&config)))
+}
+
+fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let with = plan.method.as_ref().map_or(String::new(), |method| format!(" with {method}"));
+    lines.push(("Task", format!("{}{with}", plan.task)));
+    let new = if plan.new_workspace { " (will be made)" } else { "" };
+    lines.push(("Workspace", format!("{}{new}", plan.workspace.display())));
+    for input in &plan.inputs {
+        let size = format_bytes(input.bytes);
+        let path = input.path.display();
+        lines.push(("Input", format!("{path}: {} cells x {} genes, {size}", input.cells, input.genes)));
+    }
+    for stage in &plan.stages {
+        let work = match &stage.work {
+            Work::Kernel(name) => format!("native kernel {name}, no container"),
+            Work::Runner(script) => {
+                let place = stage.container.as_deref().unwrap_or("an environment of its own");
+                let gpu = if stage.gpu { format!(", GPU {}", plan.gpus) } else { String::new() };
+                format!("{script} in {place} ({}){gpu}", plan.runtime)
+            }
+        };
+        lines.push(("Step", format!("{}: {work}", stage.process)));
+    }
+    lines.push(("Executor", plan.executor.clone()));
+    for name in plan.parameters["read"].as_array().into_iter().flatten().filter_map(|name| name.as_str()) {
+        if let Some(value) = plan.parameters.get(name).filter(|value| !value.is_null()) {
+            lines.push(("Parameter", format!("{name} = {value}")));
+        }
+    }
+    for output in &plan.outputs {
+        lines.push(("Output", output.path.display().to_string()));
+    }
+    if let Some(origin) = &plan.resume {
+        lines.push(("Resumes", origin.display().to_string()));
+    }
+    if let Some(reason) = &plan.unavailable {
+        lines.push(("Cannot run", reason.clone()));
+    }
+    lines
+}
+
+fn indented(text: &str) -> String {
+    text.trim_end().lines().map(|line| format!("    {line}\n")).collect::<String>().trim_end().to_owned()
+}

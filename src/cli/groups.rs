@@ -1,0 +1,105 @@
+//! Options that several commands share.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::plan::{Given, Resume, Source};
+use crate::settings::Flags;
+
+/// Options of every task that runs through Nextflow.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Run options")]
+pub struct RunOptions {
+    /// Directory for results [default: <workspace>/results]
+    #[arg(long, value_name = "DIR")]
+    pub outdir: Option<PathBuf>,
+
+    /// Name of the run directory [default: <time>_<method>_<input>]
+    #[arg(long, value_name = "NAME")]
+    pub run_name: Option<String>,
+
+    /// Go on from an earlier run, reusing its finished tasks
+    ///
+    /// Without RUN: the newest run of the same task, method and input. RUN is the name or path of a run directory.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
+    pub resume: Option<String>,
+
+    /// GPUs to use, as nvidia-smi numbers them: `0`, `0,1` or `none` [env: SCFOUNDRY_GPU]
+    #[arg(long, value_name = "N[,M]", allow_hyphen_values = true)]
+    pub gpu: Option<String>,
+
+    /// Directory of model weights [default: <workspace>/data/model_weights] [env: SCFOUNDRY_WEIGHTS_DIR]
+    #[arg(long, value_name = "DIR")]
+    pub weights_dir: Option<PathBuf>,
+
+    /// Directory for images and environments [default: <workspace>/cache] [env: SCFOUNDRY_CACHE_DIR]
+    #[arg(long, value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
+
+    /// Further Nextflow configuration file; can be given several times
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Vec<PathBuf>,
+
+    /// Configuration profile of nextflow.config, such as `slurm`
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+
+    /// Nextflow to use [default: PATH, else the managed one] [env: SCFOUNDRY_NEXTFLOW]
+    #[arg(long, value_name = "PATH")]
+    pub nextflow: Option<PathBuf>,
+
+    /// Java for the managed Nextflow [env: SCFOUNDRY_JAVA]
+    #[arg(long, value_name = "PATH")]
+    pub java: Option<PathBuf>,
+
+    /// Show the plan, the configuration and the command; write and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Turn warnings about unused options into errors
+    #[arg(long)]
+    pub strict: bool,
+}
+
+impl RunOptions {
+    pub fn flags(&self) -> Flags {
+        Flags {
+            nextflow: self.nextflow.clone(),
+            java: self.java.clone(),
+            weights_dir: self.weights_dir.clone(),
+            cache_dir: self.cache_dir.clone(),
+            outdir: self.outdir.clone(),
+            gpu: self.gpu.clone(),
+        }
+    }
+
+    pub fn resume(&self) -> Option<Resume> {
+        self.resume.as_ref().map(|name| match name.as_str() {
+            "" => Resume::Latest,
+            name => Resume::Named(name.to_owned()),
+        })
+    }
+}
+
+/// Collects the options that a user gave a value.
+#[derive(Debug, Default)]
+pub struct Collected(pub Vec<Given>);
+
+impl Collected {
+    pub fn add<T: Into<Value>>(mut self, name: &str, value: Option<T>) -> Self {
+        if let Some(value) = value {
+            self.0.push(Given { name: name.to_owned(), value: value.into(), source: Source::Option });
+        }
+        self
+    }
+}
+
+/// A number of at least 1, for clap.
+pub fn positive(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if number >= 1 => Ok(number),
+        _ => Err("not a whole number of at least 1".to_owned()),
+    }
+}

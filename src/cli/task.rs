@@ -1,0 +1,162 @@
+//! What all task commands do once their arguments are read: plan, show or launch.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::arguments::Arguments;
+use super::groups::{Collected, RunOptions};
+use super::surroundings::Surroundings;
+use super::{Global, dry_run};
+use crate::error::{Error, Result};
+use crate::launch::{self, Finished};
+use crate::method::Task;
+use crate::plan::{self, Context, Plan, Request, Resume, Role};
+use crate::rundir::RunDir;
+use crate::ui::Ui;
+use crate::workspace::Workspace;
+
+/// What a task command makes of its arguments.
+#[derive(Debug)]
+pub struct Asked {
+    pub task: Task,
+    pub method: Option<String>,
+    pub inputs: Vec<(Role, PathBuf)>,
+    pub given: Collected,
+}
+
+/// Plans the task and shows or runs it.
+pub fn run(asked: Asked, options: RunOptions, arguments: Arguments, global: &Global, ui: &Ui) -> Result<()> {
+    let around = Surroundings::find(global, &options.flags())?;
+    let catalogue = around.catalogue()?;
+    let mut given = asked.given.0;
+    given.extend(arguments.passed);
+    let request = Request {
+        task: asked.task,
+        method: asked.method,
+        inputs: asked.inputs,
+        given,
+        strict: options.strict,
+        run_name: options.run_name.clone(),
+        resume: options.resume(),
+        configs: options.config.clone(),
+        profile: options.profile.clone(),
+        nextflow_args: arguments.nextflow,
+    };
+    let mut plan = make(&request, &around, &catalogue)?;
+    plan.warnings.extend(misplaced(&plan));
+    for warning in &plan.warnings {
+        ui.warn(warning);
+    }
+    if options.dry_run {
+        return dry_run::show(&plan, ui);
+    }
+    if let Some(reason) = &plan.unavailable {
+        return Err(Error::environment(reason).hint("`--dry-run` shows what would be run; `scfoundry list methods` marks what runs"));
+    }
+    let finished = launch::launch(&plan, &around.workspace, &around.settings, ui)?;
+    report(&plan, finished, ui)
+}
+
+fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Catalogue) -> Result<Plan> {
+    let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let context = Context {
+        workspace: &around.workspace,
+        settings: &around.settings,
+        catalogue,
+        stamp: &stamp,
+        has_variable: &|name| std::env::var_os(name).is_some(),
+    };
+    let mut plan = Plan::make(request, &context)?;
+    plan.resume = resumed(request, &plan, &around.workspace)?;
+    Ok(plan)
+}
+
+/// The run directory to go on from.
+fn resumed(request: &Request, plan: &Plan, workspace: &Workspace) -> Result<Option<PathBuf>> {
+    // `-- -resume` means the same work, so it gets the same run; the argument itself is Nextflow's.
+    let asked = match (&request.resume, plan.nextflow_option("-resume")) {
+        (Some(resume), _) => resume.clone(),
+        (None, Some(_)) => Resume::Latest,
+        (None, None) => return Ok(None),
+    };
+    let runs = workspace.runs();
+    match asked {
+        Resume::Named(name) => {
+            let inside = runs.join(plan.task.name()).join(&name);
+            let run = RunDir::open(if inside.is_dir() { &inside } else { std::path::Path::new(&name) })?;
+            Ok(Some(run.path().to_owned()))
+        }
+        Resume::Latest => {
+            let inputs: Vec<&PathBuf> = plan.inputs.iter().map(|input| &input.path).collect();
+            let same = |run: &RunDir| {
+                run.record().is_ok_and(|record| {
+                    record.task == plan.task.name()
+                        && record.method == plan.method
+                        && record.session.is_some()
+                        && record.inputs.iter().collect::<Vec<_>>() == inputs
+                })
+            };
+            let found = RunDir::list(&runs).into_iter().find(same);
+            if found.is_none() && request.resume.is_some() {
+                return Err(Error::input("there is no earlier run of the same task, method and input to resume")
+                    .hint("leave `--resume` out, or name a run; `scfoundry runs` lists them"));
+            }
+            Ok(found.map(|run| run.path().to_owned()))
+        }
+    }
+}
+
+/// Arguments after `--` that will not do what they look like.
+fn misplaced(plan: &Plan) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let here = std::env::current_dir().unwrap_or_default();
+    for (position, argument) in plan.nextflow_text.iter().enumerate() {
+        let value = plan.nextflow_text.get(position + 1);
+        match (argument.as_str(), value) {
+            ("--resume", _) => warnings.push(
+                "`--resume` after `--` is a parameter of the pipeline; Nextflow's option is `-resume`, and ours goes before `--`"
+                    .to_owned(),
+            ),
+            ("-c" | "-config" | "-params-file", Some(file)) if plan::is_relative_file(file, &here) => {
+                warnings.push(format!(
+                    "`{argument} {file}` is looked up in the run directory, not here; write the whole path"
+                ));
+            }
+            _ => {}
+        }
+    }
+    warnings
+}
+
+/// Tells how the run ended: the results on stdout, the cost on stderr, or the error.
+fn report(plan: &Plan, finished: Finished, ui: &Ui) -> Result<()> {
+    if ui.json {
+        let mut document = json!({
+            "schema": 1,
+            "run": finished.run.path(),
+            "status": finished.record.status,
+            "exit_code": finished.record.exit_code,
+            "outputs": finished.published,
+            "cost": finished.cost,
+        });
+        if plan.task == Task::Check {
+            document["reports"] = json!(super::check::documents(&finished)?);
+        }
+        ui.document(&document)?;
+    } else {
+        super::cost::print_after_run(&finished, ui);
+        if plan.task == Task::Check {
+            super::check::print_reports(&finished, ui)?;
+        } else {
+            for path in &finished.published {
+                ui.line(path.display())?;
+            }
+        }
+    }
+    match finished.error {
+        Some(error) => Err(error),
+        None if plan.task == Task::Check && plan.strict => super::check::verdict(&finished),
+        None => Ok(()),
+    }
+}

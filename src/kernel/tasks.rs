@@ -1,0 +1,163 @@
+//! Kernels as tasks: a specification in, files out. The only part of `kernel` that knows files.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::check::{self, Role};
+use super::pca;
+use crate::error::{Error, Result};
+use crate::h5ad::{EmbeddingRef, H5ad, Matrix, Slot, UnsValue, write_embedding};
+use crate::matrix::{RowBlock, RowBlocks};
+use crate::method::Profile;
+use crate::rundir::write_atomically;
+use crate::ui::Ui;
+use crate::usage::{Phase, Usage};
+
+/// What the pca task is told.
+#[derive(Debug, Deserialize)]
+pub struct PcaSpec {
+    data: PathBuf,
+    output: PathBuf,
+    #[serde(alias = "n_top_genes", default = "default_genes")]
+    pca_n_top_genes: usize,
+    #[serde(alias = "n_comps", default = "default_components")]
+    pca_n_comps: usize,
+}
+
+fn default_genes() -> usize {
+    pca::Params::default().n_top_genes
+}
+
+fn default_components() -> usize {
+    pca::Params::default().n_comps
+}
+
+/// Embeds the cells of a file of raw counts by principal components.
+pub fn pca(spec: &PcaSpec, ui: &Ui) -> Result<()> {
+    let data = open(&spec.data)?;
+    let counts = Counts { matrix: data.matrix(&Slot::X)?, data: &data };
+    let params = pca::Params {
+        n_top_genes: spec.pca_n_top_genes,
+        n_comps: spec.pca_n_comps,
+        ..pca::Params::default()
+    };
+    let announce = |progress: pca::Progress| {
+        if progress.done == 0 {
+            ui.note(format_args!("pca: {}", progress.phase));
+        }
+    };
+    let (fit, scores) = pca::fit_transform(&counts, &params, &announce)?;
+    for note in &fit.notes {
+        ui.warn(note);
+    }
+    let model = &fit.model;
+    let genes = model.genes.iter().map(|gene| data.var().index()[*gene as usize].clone()).collect();
+    let uns = [
+        ("scfoundry/method", UnsValue::Text("pca".to_owned())),
+        ("scfoundry/version", UnsValue::Text(env!("CARGO_PKG_VERSION").to_owned())),
+        ("pca/variance", UnsValue::Floats(model.eigenvalues.clone())),
+        ("pca/variance_ratio", UnsValue::Floats(model.variance_ratio.clone())),
+        ("pca/genes", UnsValue::Texts(genes)),
+    ];
+    let embedding = EmbeddingRef { values: &scores, dims: model.n_comps(), uns: &uns };
+    write_embedding(&spec.output, embedding, &data)?;
+    let phases = fit.seconds.iter().map(|(phase, seconds)| Phase { name: phase.to_string(), seconds: *seconds });
+    let warnings = fit.notes.iter().map(ToString::to_string).collect();
+    usage(&data, phases.collect(), warnings).write(beside(&spec.output))
+}
+
+/// What the check task is told. Keys are absent unless the user gave them.
+#[derive(Debug, Deserialize)]
+pub struct CheckSpec {
+    data: PathBuf,
+    text: PathBuf,
+    json: PathBuf,
+    label_key: Option<String>,
+    batch_key: Option<String>,
+    role: Option<Role>,
+    profile: Option<Profile>,
+}
+
+/// Checks a file against the input contract and writes the report as text and as JSON.
+pub fn check(spec: &CheckSpec) -> Result<()> {
+    let data = open(&spec.data)?;
+    let request = check::Request {
+        label_key: spec.label_key.as_deref(),
+        batch_key: spec.batch_key.as_deref(),
+        role: spec.role,
+        profile: spec.profile.as_ref(),
+    };
+    let report = check::check(&data, &request)?;
+    let document = serde_json::to_string_pretty(&report)
+        .map_err(|error| Error::failed("cannot write the report as JSON").cause(error))?;
+    write_atomically(&spec.json, format!("{document}\n").as_bytes())?;
+    write_atomically(&spec.text, format!("{}\n", report.to_string().trim_end()).as_bytes())?;
+    usage(&data, Vec::new(), Vec::new()).write(beside(&spec.text))
+}
+
+/// Opens the file that a staged link stands for, so that errors and reports name it as the user does.
+fn open(path: &Path) -> Result<H5ad> {
+    H5ad::open(&std::fs::canonicalize(path).map_err(Error::io("read", path))?)
+}
+
+fn usage(data: &H5ad, phases: Vec<Phase>, warnings: Vec<String>) -> Usage {
+    let mut usage = Usage::new("kernel");
+    usage.cells = Some(data.n_obs() as u64);
+    usage.genes = Some(data.n_vars() as u64);
+    usage.device = Some("cpu".to_owned());
+    usage.threads = u32::try_from(rayon::current_num_threads()).ok();
+    usage.phases = phases;
+    usage.warnings = warnings;
+    usage.measure_process();
+    usage
+}
+
+/// The task's work directory, where its output goes.
+fn beside(output: &Path) -> &Path {
+    output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// X as raw counts: the first value that is none ends the stream with an error that names its cell and gene.
+struct Counts<'a> {
+    matrix: Matrix<'a>,
+    data: &'a H5ad,
+}
+
+impl RowBlocks for Counts<'_> {
+    fn shape(&self) -> (usize, usize) {
+        self.matrix.shape()
+    }
+
+    fn for_each_block(&self, visit: &mut dyn FnMut(RowBlock<'_>) -> Result<()>) -> Result<()> {
+        self.matrix.for_each_block(&mut |block| {
+            let count = |value: &f64| *value >= 0.0 && value.fract() == 0.0;
+            match block.values.iter().position(|value| !count(value)) {
+                Some(position) => Err(self.no_count(&block, position)),
+                None => visit(block),
+            }
+        })
+    }
+}
+
+impl Counts<'_> {
+    fn no_count(&self, block: &RowBlock<'_>, position: usize) -> Error {
+        let row = block.indptr.partition_point(|start| *start <= position) - 1;
+        let cell = &self.data.obs().index()[block.first_row + row];
+        let gene = &self.data.var().index()[block.indices[position] as usize];
+        let file = self.data.path().display();
+        let error = Error::input(format_args!("X of {file} does not hold raw counts"))
+            .cause(format_args!("cell {cell}, gene {gene} has the value {}", block.values[position]));
+        match self.elsewhere() {
+            Some(place) => error.hint(format_args!("counts are in {place}; put them into X and write the file anew")),
+            None => error.hint(format_args!("`scfoundry check --data {file}` shows what the file holds")),
+        }
+    }
+
+    /// Where the file has its counts, if not in X.
+    fn elsewhere(&self) -> Option<String> {
+        let request = check::Request { label_key: None, batch_key: None, role: None, profile: None };
+        let report = check::check(self.data, &request).ok()?;
+        report.facts.counts_in.first().cloned()
+    }
+}

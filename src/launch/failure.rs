@@ -1,0 +1,141 @@
+//! Whether a run went well, and if not, the one error that says why.
+
+use std::path::Path;
+
+use crate::cost::{self, CostSummary, Facts};
+use crate::error::{Error, Kind};
+use crate::nextflow::Outcome;
+use crate::plan::Plan;
+use crate::rundir::RunDir;
+use crate::trace::{Status, TaskRecord, Trace};
+
+/// Lines of a failed task's log that are shown.
+const TAIL: usize = 8;
+
+/// The error of a run, or `None` when it went well.
+pub fn judge(
+    plan: &Plan,
+    run: &RunDir,
+    outcome: &Outcome,
+    trace: Option<&Trace>,
+    cost: Option<&CostSummary>,
+    published: &[std::path::PathBuf],
+) -> Option<Error> {
+    if let Some(signal) = outcome.interrupted {
+        let number = u8::try_from(signal).unwrap_or(2);
+        return Some(
+            Error::new(Kind::Signal(number), "the run was stopped")
+                .hint(format_args!("go on with `--resume {}`", run.name())),
+        );
+    }
+    let tasks = trace.map_or(&[][..], |trace| trace.tasks.as_slice());
+    let failed: Vec<&TaskRecord> = unrepaired(tasks);
+    if let Some(first) = failed.first() {
+        return Some(failed_tasks(plan, run, &failed, first, tasks.len()));
+    }
+    if !outcome.success() {
+        return Some(engine_failure(run, outcome));
+    }
+    if let Some(task) = cost.and_then(|cost| cost.tasks.iter().find(|task| task.memory_kill.is_some())) {
+        return Some(
+            Error::failed(format_args!("{} was killed for memory although it ended with exit code 0", task.name))
+                .cause(task.memory_kill.clone().unwrap_or_default())
+                .hint("its output may be cut short; give it more memory in nextflow.config and run it again"),
+        );
+    }
+    missing_outputs(plan, tasks, published)
+}
+
+/// Failed tasks that no later attempt made good.
+fn unrepaired(tasks: &[TaskRecord]) -> Vec<&TaskRecord> {
+    let good = |name: &str| {
+        tasks.iter().any(|task| task.name == name && matches!(task.status, Status::Completed | Status::Cached))
+    };
+    tasks.iter().filter(|task| task.status == Status::Failed && !good(&task.name)).collect()
+}
+
+fn failed_tasks(plan: &Plan, run: &RunDir, failed: &[&TaskRecord], first: &TaskRecord, all: usize) -> Error {
+    let folder = first.workdir.as_deref();
+    let words = folder.map(|folder| cost::log_tail(folder, TAIL)).unwrap_or_default();
+    let exit = first.exit.map_or("no exit code".to_owned(), |code| format!("exit {code}"));
+    // A native kernel says itself what is wrong with its input, in our own words.
+    let own = words.iter().position(|line| line.starts_with("error: "));
+    if let (true, Some(position)) = (failed.iter().all(|task| task.exit == Some(3)), own) {
+        return rejected(run, &words[position..], failed.len());
+    }
+    let message = match failed.len() {
+        1 => format!("{} failed, {exit}", first.name),
+        count => format!("{count} of {all} tasks failed; first: {}, {exit}", first.name),
+    };
+    let mut error = Error::failed(message);
+    let facts = facts(plan);
+    match cost::diagnose(first, folder, &facts) {
+        Some(diagnosis) => error = error.cause(diagnosis.what).hint(diagnosis.hint),
+        None if !words.is_empty() => error = error.cause(words.join("\n")),
+        None => {}
+    }
+    if let Some(folder) = folder {
+        error = error.hint(format_args!("its log: {}", folder.join(".command.log").display()));
+    }
+    error.hint(format_args!("once mended, go on with `--resume {}`", run.name()))
+}
+
+/// The kernel's own error, told again: the message, its causes and its hints.
+fn rejected(run: &RunDir, lines: &[String], count: usize) -> Error {
+    let mut error = Error::input(lines[0].trim_start_matches("error: "));
+    for line in &lines[1..] {
+        if let Some(cause) = line.trim_start().strip_prefix("Caused by: ") {
+            error = error.cause(cause);
+        } else if let Some(hint) = line.strip_prefix("hint: ") {
+            error = error.hint(hint);
+        }
+    }
+    if count > 1 {
+        error = error.cause(format_args!("{} other inputs were rejected too, see {}", count - 1, run.path().display()));
+    }
+    error
+}
+
+fn facts(plan: &Plan) -> Facts {
+    let number = |name: &str| plan.parameters.get(name).and_then(serde_json::Value::as_u64);
+    Facts { batch_size: number("batch_size").or_else(|| number("integration_batch_size")), ..Facts::default() }
+}
+
+/// Nextflow ended badly with no failed task to show for it.
+fn engine_failure(run: &RunDir, outcome: &Outcome) -> Error {
+    let kind = match (outcome.code, outcome.signal) {
+        (_, Some(_)) | (Some(0 | 1) | None, _) => Kind::Failed,
+        (Some(code), _) => Kind::Engine(u8::try_from(code).unwrap_or(1)),
+    };
+    let how = match (outcome.code, outcome.signal) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "no exit code".to_owned(),
+    };
+    let mut error = Error::new(kind, format_args!("Nextflow failed, {how}"));
+    let said = last_words(&run.join("nextflow.out"));
+    if !said.is_empty() {
+        error = error.cause(said.join("\n"));
+    }
+    error.hint(format_args!("its log: {}", run.join("nextflow.log").display()))
+}
+
+/// The end of what the engine printed, from its first error on.
+fn last_words(path: &Path) -> Vec<String> {
+    let text = std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let start = lines.iter().position(|line| line.contains("ERROR")).unwrap_or(lines.len().saturating_sub(TAIL));
+    lines[start..].iter().take(TAIL).map(|line| line.to_string()).collect()
+}
+
+/// An engine that did its tasks and left no result has not done its work. One that ran no task (`-preview`) was not asked to.
+fn missing_outputs(plan: &Plan, tasks: &[TaskRecord], published: &[std::path::PathBuf]) -> Option<Error> {
+    let missing = plan.outputs.iter().find(|output| !published.contains(&output.path))?;
+    if tasks.is_empty() {
+        return None;
+    }
+    Some(
+        Error::failed(format_args!("the run ended well but {} was not written", missing.path.display()))
+            .hint("this is a fault of scfoundry's pipeline; please report it with the run directory"),
+    )
+}

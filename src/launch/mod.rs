@@ -1,0 +1,226 @@
+//! From a plan to a finished run: workspace, engine, run directory, child process, results, cost.
+
+mod failure;
+mod progress;
+mod session;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::cost::{self, CostSummary, SummaryOptions};
+use crate::error::{Error, Kind, Result};
+use crate::nextflow::{self, Event, Launch, Outcome};
+use crate::plan::{Gpus, Plan, Runtime};
+use crate::render;
+use crate::rundir::{self, Record, RunDir, Status};
+use crate::settings::Settings;
+use crate::trace::{self, Trace};
+use crate::ui::Ui;
+use crate::workspace::Workspace;
+use progress::Progress;
+
+/// A run that has ended, well or not.
+pub struct Finished {
+    pub run: RunDir,
+    pub record: Record,
+    /// Results that are in place, in the plan's order.
+    pub published: Vec<PathBuf>,
+    /// Absent where the engine left no trace.
+    pub cost: Option<CostSummary>,
+    /// What the command ends with.
+    pub error: Option<Error>,
+}
+
+/// Runs the plan.
+///
+/// # Errors
+/// What keeps the engine from starting; a run that fails once it has begun is a [`Finished`] with an error.
+pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) -> Result<Finished> {
+    let request = nextflow::Request::from_env(
+        settings.nextflow.as_ref().map(|setting| setting.value.clone()),
+        settings.java.as_ref().map(|setting| setting.value.clone()),
+    );
+    let engine = nextflow::locate(&request, ui)?;
+    prepare_workspace(workspace, ui)?;
+    let run = RunDir::create(&workspace.runs(), plan.task, &plan.run_stem)?;
+    let prepared = match Prepared::write(plan, &run, &engine) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            run.discard();
+            return Err(error);
+        }
+    };
+    ui.note(format_args!("run {}", run.path().display()));
+    let mut record = prepared.record.clone();
+    record.status = Status::Running;
+    run.save(&record)?;
+    let mut progress = Progress::new(ui, &prepared.trace, plan.inputs.len().max(1) * plan.stages.len());
+    let started = Launch {
+        engine: &engine,
+        args: &prepared.arguments,
+        cwd: run.path(),
+        env: &prepared.variables,
+        output: Some(&run.join("nextflow.out")),
+        raw: plan.nextflow_option("-ansi-log") == Some(Some("true")),
+    };
+    let outcome = nextflow::run(started, &mut |event| match event {
+        Event::Line(line) => progress.line(&line),
+        Event::Tick => progress.tick(),
+        Event::Signal { count, .. } => progress.signal(count),
+    });
+    progress.finish();
+    drop(prepared.lock);
+    finish(plan, run, record, outcome, &prepared.trace, settings)
+}
+
+/// Makes the workspace where there is none, with what works on this machine.
+fn prepare_workspace(workspace: &Workspace, ui: &Ui) -> Result<()> {
+    if workspace.exists() {
+        return Ok(());
+    }
+    let runtime = Runtime::detect();
+    let config = render::workspace_config(runtime, &Gpus(vec![0]));
+    workspace.create(&config, crate::settings::TEMPLATE, false)?;
+    ui.note(format_args!("made workspace {}", workspace.root().display()));
+    Ok(())
+}
+
+/// The run directory with all that the engine reads.
+struct Prepared {
+    record: Record,
+    arguments: Vec<OsString>,
+    variables: Vec<(OsString, OsString)>,
+    trace: PathBuf,
+    /// Held while the engine runs, so that no other process resumes the same session.
+    lock: File,
+}
+
+impl Prepared {
+    fn write(plan: &Plan, run: &RunDir, engine: &nextflow::Engine) -> Result<Prepared> {
+        let program = std::env::current_exe().map_err(Error::io("find", Path::new("scfoundry")))?;
+        let origin = plan.resume.clone().unwrap_or_else(|| run.path().to_owned());
+        let lock = session::lock(&origin)?;
+        let session = match &plan.resume {
+            Some(origin) => Some(session::of(origin)?),
+            None => None,
+        };
+        let config = render::run_config(plan, &program.to_string_lossy(), &origin.join("work").to_string_lossy());
+        run.write("nextflow.config", config.as_bytes())?;
+        run.write("params.json", render::ascii_json(&plan.parameters.clone().into()).as_bytes())?;
+        for (path, text) in render::pipeline(plan.task) {
+            run.write(path, text.as_bytes())?;
+        }
+        let mut arguments: Vec<OsString> = vec!["-log".into(), "nextflow.log".into()];
+        arguments.extend(render::arguments(plan, session.as_deref()));
+        let variables = variables(plan, run, &origin);
+        let words: Vec<OsString> = std::iter::once(&engine.program).chain(&engine.prefix).cloned().collect();
+        let all: Vec<_> = engine.env.iter().chain(&variables).cloned().collect();
+        run.write("command.sh", &render::script(run.path(), &all, &words, &arguments, &program))?;
+        let trace = match plan.nextflow_option("-with-trace") {
+            Some(Some(file)) => run.join(file),
+            _ => run.join("trace.txt"),
+        };
+        let record = record(plan, origin, session, trace.clone());
+        run.save(&record)?;
+        Ok(Prepared { record, arguments, variables, trace, lock })
+    }
+}
+
+fn variables(plan: &Plan, run: &RunDir, origin: &Path) -> Vec<(OsString, OsString)> {
+    let mut variables: Vec<(OsString, OsString)> = vec![
+        ("SCFOUNDRY_WORKSPACE".into(), plan.workspace.clone().into()),
+        ("SCFOUNDRY_PIPELINE".into(), run.join("pipeline").into()),
+    ];
+    if origin != run.path() {
+        variables.push(("NXF_CACHE_DIR".into(), origin.join(".nextflow").into()));
+    }
+    variables
+}
+
+fn record(plan: &Plan, origin: PathBuf, session: Option<String>, trace: PathBuf) -> Record {
+    let pid = std::process::id();
+    Record {
+        task: plan.task.name().to_owned(),
+        method: plan.method.clone(),
+        input: plan.inputs.first().map(|input| input.id.clone()),
+        workspace: Some(plan.workspace.clone()),
+        started: Some(rundir::now()),
+        finished: None,
+        exit_code: None,
+        status: Status::Planned,
+        scfoundry: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        inputs: plan.inputs.iter().map(|input| input.path.clone()).collect(),
+        outputs: plan.outputs.clone(),
+        origin: Some(origin),
+        session,
+        trace: Some(trace),
+        pid: Some(pid),
+        pid_started: rundir::process_started(pid),
+        message: None,
+    }
+}
+
+/// Puts results in place, adds up the cost and closes the record.
+fn finish(
+    plan: &Plan,
+    run: RunDir,
+    mut record: Record,
+    outcome: Result<Outcome>,
+    trace_file: &Path,
+    settings: &Settings,
+) -> Result<Finished> {
+    let trace = trace_file.is_file().then(|| trace::read(trace_file)).transpose().unwrap_or_default();
+    let (mut published, mut publish_error) = (Vec::new(), None);
+    for output in &plan.outputs {
+        let staged = run.join("outputs").join(&output.staged);
+        if staged.exists() {
+            match rundir::publish(&staged, &output.path) {
+                Ok(()) => published.push(output.path.clone()),
+                Err(error) => publish_error = publish_error.or(Some(error)),
+            }
+        }
+    }
+    let cost = trace.as_ref().map(|trace| summary(plan, &run, trace, settings));
+    let error = match outcome {
+        Err(error) => Some(error),
+        Ok(outcome) => failure::judge(plan, &run, &outcome, trace.as_ref(), cost.as_ref(), &published).or(publish_error),
+    };
+    record.status = match &error {
+        None => Status::Ok,
+        Some(Error { kind: Kind::Signal(_), .. }) => Status::Interrupted,
+        Some(_) => Status::Failed,
+    };
+    record.finished = Some(rundir::now());
+    record.exit_code = Some(error.as_ref().map_or(0, |error| i32::from(error.kind.exit_code())));
+    record.message = error.as_ref().map(|error| error.message.clone());
+    record.session = record.session.or_else(|| session::last(&run.join(".nextflow")));
+    keep_trace(&run, trace_file)?;
+    if let Some(cost) = &cost {
+        let text = serde_json::to_string_pretty(cost).map_err(|error| Error::failed("cannot write the cost").cause(error))?;
+        run.write("cost.json", format!("{text}\n").as_bytes())?;
+    }
+    run.save(&record)?;
+    Ok(Finished { run, record, published, cost, error })
+}
+
+fn summary(plan: &Plan, run: &RunDir, trace: &Trace, settings: &Settings) -> CostSummary {
+    let options = SummaryOptions {
+        run: Some(run.name()),
+        method: plan.method.clone(),
+        gpu_processes: plan.stages.iter().filter(|stage| stage.gpu).map(|stage| stage.process.to_owned()).collect(),
+        gpus_per_task: 1,
+        rates: settings.rates.as_ref().map(|rates| rates.value.clone()),
+        ..SummaryOptions::default()
+    };
+    cost::summarise(trace, &options)
+}
+
+/// There is always a `trace.txt`, also when `-with-trace FILE` sent the engine's elsewhere.
+fn keep_trace(run: &RunDir, trace_file: &Path) -> Result<()> {
+    if trace_file == run.join("trace.txt") || !trace_file.is_file() {
+        return Ok(());
+    }
+    let contents = std::fs::read(trace_file).map_err(Error::io("read", trace_file))?;
+    run.write("trace.txt", &contents)
+}

@@ -1,0 +1,139 @@
+//! From what was typed to files: patterns expanded, names made unique, every file opened once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::request::Role;
+use crate::error::{Error, Result};
+use crate::h5ad::H5ad;
+
+/// An input file of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Input {
+    pub role: Role,
+    /// Unique within the plan and the stem of the output's name.
+    pub id: String,
+    /// Absolute.
+    pub path: PathBuf,
+    pub bytes: u64,
+    pub cells: usize,
+    pub genes: usize,
+}
+
+/// Expands, names and opens all inputs of one role. Nothing is returned unless every file can be read.
+pub fn resolve(role: Role, typed: &[PathBuf]) -> Result<Vec<Input>> {
+    let mut paths = Vec::new();
+    for path in typed {
+        paths.extend(expand(role, path)?);
+    }
+    paths.dedup();
+    let ids = ids(role, &paths)?;
+    paths.into_iter().zip(ids).map(|(path, id)| open(role, path, id)).collect()
+}
+
+fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
+    let data = H5ad::open(&path)?;
+    let bytes = std::fs::metadata(&path).map_err(Error::io("read", &path))?.len();
+    let (cells, genes) = (data.n_obs(), data.n_vars());
+    Ok(Input { role, id, path, bytes, cells, genes })
+}
+
+/// The files that `typed` stands for: itself, the .h5ad files of a directory, or the matches of a pattern. Sorted.
+fn expand(role: Role, typed: &Path) -> Result<Vec<PathBuf>> {
+    let absolute = std::path::absolute(typed).map_err(Error::io("resolve", typed))?;
+    if absolute.is_dir() {
+        let mut found = files_in(&absolute, |name| name.ends_with(".h5ad"))?;
+        found.sort();
+        if found.is_empty() {
+            return Err(Error::input(format_args!("no .h5ad file in {}", typed.display()))
+                .hint(format_args!("name a file after {}", role.flag())));
+        }
+        return Ok(found);
+    }
+    let pattern = typed.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    // A file may have pattern characters in its name: what exists is meant.
+    if absolute.symlink_metadata().is_err() && pattern.contains(['*', '?']) {
+        let folder = absolute.parent().unwrap_or(Path::new("/"));
+        let mut found = files_in(folder, |name| matches(pattern.as_bytes(), name.as_bytes()))?;
+        found.sort();
+        if found.is_empty() {
+            return Err(Error::input(format_args!("no file matches {}", typed.display())));
+        }
+        return Ok(found);
+    }
+    Ok(vec![absolute])
+}
+
+fn files_in(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(Error::io("list", folder))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(Error::io("list", folder))?;
+        let name = entry.file_name();
+        if name.to_str().is_some_and(&wanted) && entry.path().is_file() {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+/// Whether `name` matches a shell pattern of `*` and `?`.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern.first(), name.first()) {
+        (None, None) => true,
+        (Some(b'*'), _) => matches(&pattern[1..], name) || (!name.is_empty() && matches(pattern, &name[1..])),
+        (Some(b'?'), Some(_)) => matches(&pattern[1..], &name[1..]),
+        (Some(a), Some(b)) if a == b => matches(&pattern[1..], &name[1..]),
+        _ => false,
+    }
+}
+
+/// The file stems; where two are the same, with as many parent folders in front as it takes.
+fn ids(role: Role, paths: &[PathBuf]) -> Result<Vec<String>> {
+    let depth = paths.iter().map(|path| path.components().count()).max().unwrap_or(0);
+    for parents in 0..depth.max(1) {
+        let ids: Vec<String> = paths.iter().map(|path| id(path, parents)).collect();
+        let distinct: BTreeMap<&String, ()> = ids.iter().map(|id| (id, ())).collect();
+        if distinct.len() == ids.len() {
+            return Ok(ids);
+        }
+    }
+    Err(Error::usage(format_args!("the same file is named twice after {}", role.flag())))
+}
+
+fn id(path: &Path, parents: usize) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut parts = vec![stem];
+    let mut folder = path.parent();
+    for _ in 0..parents {
+        if let Some(name) = folder.and_then(Path::file_name) {
+            parts.insert(0, name.to_string_lossy().into_owned());
+        }
+        folder = folder.and_then(Path::parent);
+    }
+    parts.join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_stems_take_their_folders_in() {
+        let paths: Vec<PathBuf> = ["/a/x.h5ad", "/b/x.h5ad"].map(PathBuf::from).to_vec();
+        assert_eq!(ids(Role::Data, &paths).unwrap(), ["a_x", "b_x"]);
+        let single = [PathBuf::from("/a/my data [1].h5ad")];
+        assert_eq!(ids(Role::Data, &single).unwrap(), ["my data [1]"]);
+        let same = vec![PathBuf::from("/a/x.h5ad"), PathBuf::from("/c.h5ad"), PathBuf::from("/a/x.h5ad")];
+        assert!(ids(Role::Data, &same).is_err());
+    }
+
+    #[test]
+    fn patterns() {
+        assert!(matches(b"*.h5ad", b"pbmc.h5ad"));
+        assert!(matches(b"p?mc*", b"pbmc.h5ad"));
+        assert!(!matches(b"*.h5ad", b"pbmc.h5"));
+    }
+}

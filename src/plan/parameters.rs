@@ -1,0 +1,207 @@
+//! Pipeline parameters: what the task and the method read, what the user gave, what is not used.
+
+use serde_json::{Map, Value, json};
+
+use super::request::{Given, Request, Source};
+use crate::error::{Error, Result};
+use crate::method::{Catalogue, MethodOption, Profile, Task, nearest};
+
+/// The parameters of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parameters {
+    /// Name and value, defaults included; null for one without.
+    pub values: Map<String, Value>,
+    /// Names that the task or the method reads: they go into the specification of each task.
+    pub read: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// A parameter that is read, with its default.
+struct Known {
+    name: String,
+    default: Value,
+}
+
+/// Gathers the parameters of `request`. `profile` is the method's, where the task has one.
+pub fn gather(request: &Request, profile: Option<&Profile>, catalogue: &Catalogue) -> Result<Parameters> {
+    let known = known(request, profile);
+    let mut parameters = Parameters {
+        read: known.iter().map(|parameter| parameter.name.clone()).collect(),
+        ..Parameters::default()
+    };
+    for parameter in &known {
+        parameters.values.insert(parameter.name.clone(), parameter.default.clone());
+    }
+    for given in &request.given {
+        let name = pipeline_name(given, profile);
+        match known.iter().find(|parameter| parameter.name == name) {
+            Some(parameter) => {
+                let value = fit(given, &parameter.default)?;
+                parameters.values.insert(name, value);
+            }
+            None => {
+                let unused = unused(request, given, profile, catalogue, &parameters.read);
+                if request.strict {
+                    return Err(Error::usage(unused).hint("leave it out, or leave `--strict` out"));
+                }
+                parameters.warnings.push(unused);
+                if given.source == Source::Passed {
+                    parameters.values.insert(name, given.value.clone());
+                }
+            }
+        }
+    }
+    Ok(parameters)
+}
+
+/// `--batch-size` is one option, but integration methods read it under another name.
+fn pipeline_name(given: &Given, profile: Option<&Profile>) -> String {
+    let batch = profile.and_then(|profile| profile.embed.as_ref()?.batch.as_ref());
+    match batch {
+        Some(batch) if given.source == Source::Option && given.name == "batch_size" => batch.parameter.clone(),
+        _ => given.name.clone(),
+    }
+}
+
+fn known(request: &Request, profile: Option<&Profile>) -> Vec<Known> {
+    let mut known: Vec<Known> = Vec::new();
+    let mut add = |name: &str, default: Value| known.push(Known { name: name.to_owned(), default });
+    let scored_batches = request.given.iter().any(|given| given.name == "batch_key");
+    match request.task {
+        Task::Embed => {}
+        Task::Transfer => {
+            add("label_key", json!("cell_type"));
+            add("classifier", json!("logreg"));
+            add("knn_k", json!(15));
+        }
+        Task::Finetune => {
+            add("label_key", json!("cell_type"));
+            add("finetune_eval_size", json!(0.2));
+        }
+        Task::Check => {
+            // Absent unless given: only then has the file to have the column.
+            add("label_key", Value::Null);
+            add("batch_key", Value::Null);
+            add("role", Value::Null);
+        }
+        Task::Benchmark => {
+            add("label_key", json!("cell_type"));
+            add("batch_key", Value::Null);
+            add("metrics", json!(if scored_batches { "all" } else { "bio" }));
+            add("clustering", json!("leiden"));
+            add("batch_max_cells", json!(0));
+        }
+        Task::Geometry => {
+            add("label_key", json!("cell_type"));
+            add("batch_key", json!("batch_id"));
+            add("max_cells", json!(20000));
+            add("seed", json!(0));
+        }
+    }
+    let Some(profile) = profile.filter(|_| profile_speaks(request.task)) else { return known };
+    let mut add = |name: &str, default: Value| known.push(Known { name: name.to_owned(), default });
+    if let Some(model) = profile.default_model() {
+        add("model", json!(model.name));
+    }
+    match (request.task, &profile.embed, &profile.finetune) {
+        (Task::Finetune, _, Some(finetune)) => {
+            add("epochs", json!(finetune.epochs));
+            if let Some(size) = finetune.batch {
+                add("batch_size", json!(size));
+            }
+            if let Some(size) = finetune.predict_batch {
+                add("predict_batch_size", json!(size));
+            }
+        }
+        (_, Some(embed), _) => {
+            if let Some(batch) = &embed.batch {
+                add(&batch.parameter, json!(batch.default));
+            }
+            if embed.batch_key {
+                add("batch_key", json!("batch_id"));
+            }
+        }
+        _ => {}
+    }
+    for parameter in profile.parameters.iter().filter(|parameter| parameter.tasks.contains(&request.task)) {
+        add(&parameter.name, parameter.default.as_ref().map_or(Value::Null, |value| json!(value)));
+    }
+    known
+}
+
+/// Whether the method's own parameters matter to the task; for the others it is only a label.
+fn profile_speaks(task: Task) -> bool {
+    matches!(task, Task::Embed | Task::Transfer | Task::Finetune)
+}
+
+/// Parameters whose least value is 1 rather than 0.
+const COUNTED: [&str; 7] = [
+    "batch_size",
+    "integration_batch_size",
+    "predict_batch_size",
+    "epochs",
+    "knn_k",
+    "pca_n_comps",
+    "max_cells",
+];
+
+/// The value as the parameter's type wants it.
+fn fit(given: &Given, default: &Value) -> Result<Value> {
+    let flag = given.flag();
+    let typed = match &given.value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let wrong = |wanted: &str| Err(Error::usage(format_args!("{flag} {typed:?} is not {wanted}")));
+    match default {
+        Value::Number(number) if number.is_i64() || number.is_u64() => {
+            let least = i64::from(COUNTED.contains(&given.name.as_str()));
+            match given.value.as_i64() {
+                Some(value) if value >= least => Ok(given.value.clone()),
+                _ => wrong(&format!("a whole number of at least {least}")),
+            }
+        }
+        Value::Number(_) if !given.value.is_number() => wrong("a number"),
+        Value::Bool(_) if !given.value.is_boolean() => wrong("true or false"),
+        Value::String(_) if given.value.is_boolean() => wrong("a text: a value is missing"),
+        Value::String(_) if given.name.ends_with("_key") => Ok(Value::String(typed)),
+        _ => Ok(given.value.clone()),
+    }
+}
+
+/// Why a given parameter does nothing.
+fn unused(
+    request: &Request,
+    given: &Given,
+    profile: Option<&Profile>,
+    catalogue: &Catalogue,
+    read: &[String],
+) -> String {
+    let flag = given.flag();
+    let who = profile.map_or(request.task.name(), |profile| profile.name.as_str());
+    let others = readers(request.task, &given.name, catalogue);
+    if given.source == Source::Option || !others.is_empty() {
+        let mut text = format!("{flag} is not used: {who} does not read it in {}", request.task);
+        if !others.is_empty() {
+            text.push_str(&format!(" (methods that do: {})", others.join(", ")));
+        }
+        return text;
+    }
+    let guess = match nearest(&given.name, read.iter().map(String::as_str)).first() {
+        Some(name) => format!("; did you mean --{name}?"),
+        None => String::new(),
+    };
+    format!("{flag} is not an option of `{}`: passed on to the pipeline as parameter {}{guess}", request.task, given.name)
+}
+
+/// Methods that read the parameter `name` in `task`.
+fn readers<'a>(task: Task, name: &str, catalogue: &'a Catalogue) -> Vec<&'a str> {
+    let option = MethodOption::ALL
+        .into_iter()
+        .find(|option| option.flag().trim_start_matches('-').replace('-', "_") == name);
+    let reads = |profile: &&Profile| match option {
+        Some(option) => profile.honours(task, option),
+        None => profile.reads(task, name),
+    };
+    catalogue.iter().filter(reads).map(|profile| profile.name.as_str()).collect()
+}

@@ -1,0 +1,150 @@
+//! Where tasks run: container engine, GPUs, executor.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::workspace::Config;
+
+/// What runs the containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Runtime {
+    Docker,
+    Podman,
+    Apptainer,
+    Singularity,
+    /// No containers.
+    None,
+}
+
+impl Runtime {
+    const ENGINES: [Runtime; 4] = [Runtime::Docker, Runtime::Podman, Runtime::Apptainer, Runtime::Singularity];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Runtime::Docker => "docker",
+            Runtime::Podman => "podman",
+            Runtime::Apptainer => "apptainer",
+            Runtime::Singularity => "singularity",
+            Runtime::None => "none",
+        }
+    }
+
+    /// The engine that the configuration turns on.
+    pub fn of(config: &Config) -> Runtime {
+        let enabled = |runtime: &Runtime| config.is_true(&format!("{}.enabled", runtime.name()));
+        Runtime::ENGINES.into_iter().find(enabled).unwrap_or(Runtime::None)
+    }
+
+    /// The engine to write into a new workspace: the first whose command can do its work here.
+    ///
+    /// Docker's client may be there without its daemon, so its socket is what counts.
+    pub fn detect() -> Runtime {
+        let found = |name: &str| which::which(name).is_ok();
+        if found("docker") && docker_answers() {
+            return Runtime::Docker;
+        }
+        let others = [Runtime::Apptainer, Runtime::Singularity, Runtime::Podman];
+        others.into_iter().find(|runtime| found(runtime.name())).unwrap_or(Runtime::None)
+    }
+}
+
+impl fmt::Display for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Whether a Docker daemon answers (`docker version` asks both client and server).
+pub fn docker_answers() -> bool {
+    std::process::Command::new("docker")
+        .args(["version", "--format", "{{.Server.Version}}"])
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The GPUs of a run, as numbers that `nvidia-smi` shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Gpus(pub Vec<u32>);
+
+impl Gpus {
+    /// Reads `0`, `0,1` or `none`. `named` is where the text stands, for the error.
+    pub fn parse(text: &str, named: &str) -> Result<Gpus> {
+        let text = text.trim();
+        if text == "none" {
+            return Ok(Gpus::default());
+        }
+        let mut numbers = Vec::new();
+        for part in text.split(',') {
+            match part.trim().parse::<u32>() {
+                Ok(number) if !numbers.contains(&number) => numbers.push(number),
+                Ok(number) => return Err(bad_gpu(text, named).cause(format_args!("{number} stands there twice"))),
+                Err(_) => return Err(bad_gpu(text, named)),
+            }
+        }
+        Ok(Gpus(numbers))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn bad_gpu(text: &str, named: &str) -> Error {
+    Error::usage(format_args!("{named} {text:?} is not a list of GPU numbers"))
+        .hint("write one number or several with commas, as in `--gpu 0` or `--gpu 0,1`, or `none`")
+}
+
+impl fmt::Display for Gpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<String> = self.0.iter().map(u32::to_string).collect();
+        f.write_str(&numbers.join(","))
+    }
+}
+
+/// Executors that hand tasks to a command which must be on this machine.
+const SUBMITTERS: [(&str, &str); 9] = [
+    ("slurm", "sbatch"),
+    ("sge", "qsub"),
+    ("uge", "qsub"),
+    ("pbs", "qsub"),
+    ("pbspro", "qsub"),
+    ("lsf", "bsub"),
+    ("moab", "msub"),
+    ("oar", "oarsub"),
+    ("condor", "condor_submit"),
+];
+
+/// The executor of the configuration, checked: the command that submits its jobs must be on PATH.
+pub fn executor(config: &Config) -> Result<String> {
+    let executor = config.get("process.executor").unwrap_or("local").to_owned();
+    let submitter = SUBMITTERS.iter().find(|(name, _)| *name == executor);
+    if let Some((_, command)) = submitter
+        && which::which(command).is_err()
+    {
+        return Err(Error::environment(format_args!("{command} was not found in PATH"))
+            .cause(format_args!("process.executor is {executor:?}, whose jobs are submitted with {command}"))
+            .hint("run on a node that has it, or choose another profile with `--profile`"));
+    }
+    Ok(executor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpu_lists() {
+        assert_eq!(Gpus::parse("0,1", "--gpu").unwrap(), Gpus(vec![0, 1]));
+        assert_eq!(Gpus::parse("none", "--gpu").unwrap(), Gpus(vec![]));
+        for bad in ["0;x", "", "-1", "0,,1", "0,0", "all"] {
+            let error = Gpus::parse(bad, "--gpu").unwrap_err();
+            assert!(error.message.contains("--gpu"), "{bad}: {error}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The processes of each task, who does their work, and the files that come out.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::containers::{Place, Surroundings, surroundings};
+use super::inputs::Input;
+use super::request::Role;
+use crate::kernel;
+use crate::method::{Profile, RunnerKind, Task};
+use crate::rundir::Output;
+
+/// Who does the work of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Work {
+    /// `scfoundry kernel NAME`, with no container.
+    Kernel(String),
+    /// A script of `templates/runners/`, in a container or an environment of its own.
+    Runner(String),
+}
+
+/// A process of the pipeline with all that the configuration says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stage {
+    /// Its name in the pipeline.
+    pub process: &'static str,
+    pub work: Work,
+    pub container: Option<String>,
+    pub gpu: bool,
+    pub cpus: Option<usize>,
+    /// As many at once as there are cards.
+    pub max_forks: Option<usize>,
+    #[serde(flatten)]
+    pub surroundings: Surroundings,
+}
+
+/// The processes of `task` in the order they run. `cpus` is what a native task may use here, where that is ours to say.
+pub fn stages(task: Task, profile: Option<&Profile>, place: &Place<'_>, cpus: Option<usize>) -> Vec<Stage> {
+    let kernel = |process, name: &str| Stage {
+        process,
+        work: Work::Kernel(name.to_owned()),
+        container: None,
+        gpu: false,
+        cpus,
+        max_forks: None,
+        surroundings: Surroundings::default(),
+    };
+    let by_method = |process| match profile {
+        Some(profile) if profile.runner.kind != RunnerKind::Native => Stage {
+            process,
+            work: Work::Runner(profile.runner.entry.clone()),
+            container: profile.image.clone(),
+            gpu: profile.gpu,
+            cpus: None,
+            max_forks: (profile.gpu && !place.scheduled).then(|| place.gpus.0.len().max(1)),
+            surroundings: surroundings(place, profile.gpu),
+        },
+        Some(profile) => kernel(process, &profile.runner.entry),
+        None => kernel(process, task.name()),
+    };
+    match task {
+        Task::Embed => vec![by_method("EMBED")],
+        Task::Transfer => vec![by_method("EMBED"), kernel("CLASSIFY", "classify")],
+        Task::Finetune => vec![by_method("TRAIN"), by_method("PREDICT")],
+        Task::Check => vec![kernel("CHECK", "check")],
+        Task::Benchmark => vec![kernel("BENCHMARK", "benchmark")],
+        Task::Geometry => vec![kernel("GEOMETRY", "geometry")],
+    }
+}
+
+/// Why this build cannot run the plan, in one sentence; `None` when it can.
+pub fn unavailable(task: Task, stages: &[Stage]) -> Option<String> {
+    stages.iter().find_map(|stage| match &stage.work {
+        // Fitting on a reference and projecting a query needs more than the kernel's plain embedding.
+        Work::Kernel(name) if task == Task::Embed || stage.process != "EMBED" => {
+            (!kernel::NAMES.contains(&name.as_str())).then(|| format!("this build has no {name} kernel yet"))
+        }
+        Work::Kernel(name) => Some(format!("this build has no {task} with {name} yet")),
+        Work::Runner(script) => {
+            let method = Path::new(script).file_stem().unwrap_or_default().to_string_lossy();
+            Some(format!("this build has no runner for {method} yet"))
+        }
+    })
+}
+
+/// The files of a finished run. `staged` is where the pipeline publishes them below the run directory's `outputs`.
+pub fn outputs(task: Task, label: &str, inputs: &[Input], parameters: &Parameters<'_>, outdir: &Path) -> Vec<Output> {
+    let named = |role| inputs.iter().find(|input| input.role == role).map(|input| input.id.as_str());
+    let relative: Vec<String> = match task {
+        Task::Embed => inputs.iter().map(|input| format!("embeddings/{label}/{}.h5ad", input.id)).collect(),
+        Task::Check => inputs
+            .iter()
+            .flat_map(|input| ["txt", "json"].map(|kind| format!("check/{}_check.{kind}", input.id)))
+            .collect(),
+        Task::Transfer => {
+            let classifier = parameters.text("classifier");
+            let model = named(Role::Reference).map(|id| format!("transfer/models/{label}/{classifier}/{id}"));
+            let labels = named(Role::Query)
+                .map(|id| predictions(&format!("transfer/predictions/{label}/{classifier}"), id));
+            model.into_iter().chain(labels.into_iter().flatten()).collect()
+        }
+        Task::Finetune => {
+            let model = named(Role::Reference).map(|id| format!("finetune/finetuned_models/{label}/{id}"));
+            let labels = named(Role::Query).map(|id| predictions(&format!("finetune/prediction/{label}"), id));
+            model.into_iter().chain(labels.into_iter().flatten()).collect()
+        }
+        Task::Benchmark => {
+            let clustering = parameters.text("clustering");
+            let groups: &[&str] = match parameters.text("metrics") {
+                "bio" => &["bio_conservation"],
+                "batch" => &["batch_mixing"],
+                _ => &["bio_conservation", "batch_mixing"],
+            };
+            let table = |group: &&str| {
+                ["long", "wide"].map(|form| format!("benchmark/{label}_{group}_{clustering}_metrics_{form}.csv"))
+            };
+            groups.iter().flat_map(table).collect()
+        }
+        Task::Geometry => inputs
+            .iter()
+            .filter(|input| input.role == Role::Embedding)
+            .map(|input| format!("geometry/{label}/{}.csv", input.id))
+            .chain([format!("geometry/{label}/{label}_geometry.csv")])
+            .collect(),
+    };
+    relative
+        .into_iter()
+        .map(|relative| Output { path: outdir.join(&relative), staged: PathBuf::from(relative) })
+        .collect()
+}
+
+fn predictions(folder: &str, id: &str) -> [String; 2] {
+    ["labels", "probs"].map(|kind| format!("{folder}/{id}_predicted_{kind}.tsv"))
+}
+
+/// Text parameters by name.
+pub struct Parameters<'a>(pub &'a serde_json::Map<String, Value>);
+
+impl Parameters<'_> {
+    fn text(&self, name: &str) -> &str {
+        self.0.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+}

@@ -1,0 +1,16 @@
+// Trains a method on the labelled reference, then labels the query with what it learned.
+
+include { TRAIN         } from './modules/train'
+include { PREDICT       } from './modules/predict'
+include { specification } from './modules/specification'
+
+workflow {
+    inputs = channel.fromList(params.inputs)
+        .map { input -> tuple(input, file(input.path, glob: false)) }
+        .branch { input, _data ->
+            reference: input.role == 'reference'
+            query: input.role == 'query'
+        }
+    TRAIN(inputs.reference, specification(params))
+    PREDICT(TRAIN.out.combine(inputs.query), specification(params))
+}
