@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::scan::{LARGEST_EXACT, Scan};
+use super::scan::{LARGEST_COUNT, Scan};
 use super::wording::number;
 
 /// Logarithms of counts per 10,000 or per million stay below this, base 2 included.
@@ -39,7 +39,7 @@ impl ValueKind {
             ValueKind::AllZero
         } else if scan.negative.count > 0 {
             ValueKind::Negative
-        } else if scan.fractional.count == 0 && range.max <= LARGEST_EXACT {
+        } else if scan.fractional.count == 0 && range.max <= LARGEST_COUNT {
             ValueKind::Counts
         } else if log_target(scan).is_some() {
             ValueKind::LogNormalised
@@ -75,10 +75,13 @@ pub(super) fn appearance(kind: ValueKind, scan: &Scan) -> String {
         }
         ValueKind::Negative => "scaled or centred".into(),
         ValueKind::LogNormalised => {
-            format!("log-normalised: expm1 of every cell sums to {}", target(log_target(scan)))
+            format!("log-normalised: expm1 sums to {} in every cell", target(log_target(scan)))
         }
         ValueKind::Normalised => {
-            format!("normalised without logarithm: every cell sums to {}", target(sum_target(scan)))
+            format!(
+                "normalised without logarithm: the values sum to {} in every cell",
+                target(sum_target(scan))
+            )
         }
         ValueKind::Logarithmic => "log-transformed: fractions in the range of logarithms".into(),
         ValueKind::Fractional => {
@@ -153,9 +156,9 @@ mod tests {
             row.map(|value| f64::from((value / sum * 1e4) as f32))
         });
         let (kind, text) = kind_of(&normalised);
-        assert_eq!((kind, text.ends_with(" sums to 10000")), (ValueKind::Normalised, true), "{text}");
+        assert_eq!((kind, text.contains("to 10000 in every")), (ValueKind::Normalised, true), "{text}");
         let (kind, text) = kind_of(&normalised.map(|row| row.map(|value| f64::from(value.ln_1p() as f32))));
-        assert_eq!((kind, text.ends_with(" sums to 10000")), (ValueKind::LogNormalised, true), "{text}");
+        assert_eq!((kind, text.contains("to 10000 in every")), (ValueKind::LogNormalised, true), "{text}");
     }
 
     #[test]

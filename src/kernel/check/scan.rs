@@ -3,8 +3,11 @@
 use crate::error::Result;
 use crate::matrix::RowBlocks;
 
-/// Whole numbers above this are not all representable in a double: the fraction test stops meaning anything.
-pub(super) const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
+/// No gene is counted more often in a cell than 32 bits hold.
+pub(super) const LARGEST_COUNT: f64 = u32::MAX as f64;
+
+/// Cells whose `expm1` is summed: it says what the values look like, and would be the dearest step of the pass.
+const EXPM1_CELLS: usize = 1000;
 
 /// Values of one sort: how many, and the first in row order.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -43,6 +46,11 @@ impl Range {
         self.max = self.max.max(value);
     }
 
+    fn include(&mut self, other: Range) {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     /// Nothing when no number was added.
     fn known(self) -> Option<Range> {
         (self.min <= self.max).then_some(self)
@@ -75,8 +83,8 @@ pub(super) struct Scan {
     pub infinite: Tally,
     /// Row sums of the cells that are not empty.
     pub cell_sums: Option<Range>,
-    /// Row sums of `expm1` of the values, of the cells that have a fraction: constant where the values are `log1p` of
-    /// normalised counts. Not followed further once they differ.
+    /// Row sums of `expm1` of the values, of the first 1,000 cells that have a fraction: constant where the values are
+    /// `log1p` of normalised counts. Not followed further once they differ.
     pub cell_expm1_sums: Option<Range>,
     /// Cells that are not empty and hold whole numbers only.
     pub whole_cells: usize,
@@ -114,7 +122,8 @@ pub(super) fn scan(matrix: &dyn RowBlocks) -> Result<Scan> {
         per_cell: Vec::with_capacity(cells),
         gene_cells: vec![0; genes],
     };
-    let mut ranges = Ranges { values: Range::NONE, sums: Range::NONE, expm1_sums: Range::NONE };
+    let mut ranges =
+        Ranges { values: Range::NONE, sums: Range::NONE, expm1_sums: Range::NONE, expm1_cells: 0 };
     matrix.for_each_block(&mut |block| {
         for row in 0..block.rows() {
             let (indices, values) = block.row(row);
@@ -132,23 +141,30 @@ struct Ranges {
     values: Range,
     sums: Range,
     expm1_sums: Range,
+    expm1_cells: usize,
 }
 
 impl Scan {
     fn add_row(&mut self, row: usize, indices: &[u32], values: &[f64], ranges: &mut Ranges) {
         let mut sum = 0.0;
+        let mut range = Range::NONE;
         let mut whole = true;
         for (&column, &value) in indices.iter().zip(values) {
             self.gene_cells[column as usize] += 1;
-            if value.is_finite() {
+            // Only whole numbers that fit survive the round trip: NaN, fractions and negative numbers do not.
+            if f64::from(value as u32) == value {
                 sum += value;
-                ranges.values.add(value);
-            }
-            if !(value >= 0.0 && value <= LARGEST_EXACT && value.trunc() == value) {
+                range.add(value);
+            } else {
                 whole = false;
+                if value.is_finite() {
+                    sum += value;
+                    range.add(value);
+                }
                 self.add_odd(row, column, value);
             }
         }
+        ranges.values.include(range);
         if values.len() < self.genes {
             ranges.values.add(0.0);
         }
@@ -156,7 +172,8 @@ impl Scan {
             ranges.sums.add(sum);
             if whole {
                 self.whole_cells += 1;
-            } else if ranges.expm1_sums.is_constant_so_far() {
+            } else if ranges.expm1_cells < EXPM1_CELLS && ranges.expm1_sums.is_constant_so_far() {
+                ranges.expm1_cells += 1;
                 ranges.expm1_sums.add(values.iter().map(|value| value.exp_m1()).sum());
             }
         }

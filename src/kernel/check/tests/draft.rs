@@ -1,6 +1,6 @@
 //! Small .h5ad files written on the spot, for what no fixture holds.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{File, Group, H5Type};
@@ -60,7 +60,7 @@ impl Draft {
         Drafted { data: H5ad::open(&path).unwrap(), _directory: directory }
     }
 
-    fn write(&self, path: &PathBuf) -> hdf5_metno::Result<()> {
+    fn write(&self, path: &Path) -> hdf5_metno::Result<()> {
         let file = File::create(path)?;
         encode(&file, "anndata", "0.1.0")?;
         if let Some(x) = &self.x {

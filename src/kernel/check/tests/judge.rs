@@ -1,6 +1,6 @@
 //! The facts of every fixture against those of anndata and numpy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -46,7 +46,7 @@ fn assert_close(ours: &Value, theirs: &Value, what: &str) {
 }
 
 /// Compares one file; gives the number of columns compared.
-fn compare(path: &PathBuf, theirs: &Value) -> usize {
+fn compare(path: &Path, theirs: &Value) -> usize {
     let data = H5ad::open(path).unwrap();
     let name = path.display();
     let ours = serde_json::to_value(check(&data, &Request::default()).unwrap()).unwrap();
