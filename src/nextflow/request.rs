@@ -35,6 +35,16 @@ impl Request {
         self.environment.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
+    pub(super) fn environment(&self) -> &HashMap<OsString, OsString> {
+        &self.environment
+    }
+
+    /// A program on the PATH of this environment, as an absolute path.
+    pub(super) fn program(&self, name: impl AsRef<OsStr>) -> Option<PathBuf> {
+        let here = std::env::current_dir().ok()?;
+        which::which_in(name, self.variable("PATH"), here).ok()
+    }
+
     /// The user's cache: `$SCFOUNDRY_CACHE`, else `$XDG_CACHE_HOME/scfoundry`, else `~/.cache/scfoundry`.
     pub fn cache(&self) -> Option<PathBuf> {
         if let Some(cache) = self.variable("SCFOUNDRY_CACHE") {
