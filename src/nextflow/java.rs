@@ -127,11 +127,16 @@ fn candidates(request: &Request) -> Vec<(&'static str, PathBuf)> {
 
 /// Asks a `java` for its version, or reads it beside it, which saves starting a virtual machine.
 pub(super) fn probe(path: &Path, request: &Request) -> Option<Java> {
-    let release = home_of(path).and_then(|home| std::fs::read_to_string(home.join("release")).ok());
-    let version = match release.as_deref().and_then(released) {
-        Some(version) => version,
-        None => announced(path, request)?,
-    };
+    if let Some(java) = read(path) {
+        return Some(java);
+    }
+    let version = announced(path, request)?;
+    Some(Java { path: path.to_path_buf(), major: major(&version)?, version })
+}
+
+/// A Java whose home tells its version, without starting it.
+pub(super) fn read(path: &Path) -> Option<Java> {
+    let version = released(&std::fs::read_to_string(home_of(path)?.join("release")).ok()?)?;
     Some(Java { path: path.to_path_buf(), major: major(&version)?, version })
 }
 

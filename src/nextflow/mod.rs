@@ -6,8 +6,10 @@
 mod archive;
 mod child;
 mod group;
+mod install;
 mod jars;
 mod java;
+mod launcher;
 mod locate;
 mod managed;
 mod request;
@@ -15,6 +17,6 @@ mod runtime;
 mod signals;
 
 pub use child::{Event, Launch, Outcome, run};
-pub use java::Java;
+pub use java::{Java, JavaFound};
 pub use locate::{Engine, Inspection, Origin, inspect, locate};
 pub use request::Request;

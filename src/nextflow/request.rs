@@ -45,6 +45,19 @@ impl Request {
         which::which_in(name, self.variable("PATH"), here).ok()
     }
 
+    /// The variable that gives Java a Unicode locale where the environment has none.
+    ///
+    /// In the C locale, as in cron jobs and containers, Java turns every non-ASCII letter of an argument or a path
+    /// into a question mark.
+    pub(super) fn unicode_locale(&self) -> Option<(OsString, OsString)> {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| self.variable(name));
+        let unicode = locale.is_some_and(|locale| {
+            let locale = locale.to_string_lossy().to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        });
+        (!unicode).then(|| ("LC_ALL".into(), "C.UTF-8".into()))
+    }
+
     /// The user's cache: `$SCFOUNDRY_CACHE`, else `$XDG_CACHE_HOME/scfoundry`, else `~/.cache/scfoundry`.
     pub fn cache(&self) -> Option<PathBuf> {
         if let Some(cache) = self.variable("SCFOUNDRY_CACHE") {
@@ -56,5 +69,36 @@ impl Request {
             None => PathBuf::from(self.variable("HOME")?).join(".cache"),
         };
         Some(base.join("scfoundry"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(variables: &[(&str, &str)]) -> Request {
+        Request::new(None, None, variables.iter().map(|(name, value)| ((*name).into(), (*value).into())))
+    }
+
+    #[test]
+    fn the_cache_is_the_nearest_that_is_named() {
+        let all = [("SCFOUNDRY_CACHE", "/a"), ("XDG_CACHE_HOME", "/b"), ("HOME", "/c")];
+        assert_eq!(request(&all).cache(), Some("/a".into()));
+        assert_eq!(request(&all[1..]).cache(), Some("/b/scfoundry".into()));
+        assert_eq!(request(&all[2..]).cache(), Some("/c/.cache/scfoundry".into()));
+        assert_eq!(
+            request(&[("XDG_CACHE_HOME", "relative"), ("HOME", "/c")]).cache(),
+            Some("/c/.cache/scfoundry".into())
+        );
+        assert_eq!(request(&[("SCFOUNDRY_CACHE", "")]).cache(), None);
+    }
+
+    #[test]
+    fn a_unicode_locale_is_given_only_where_there_is_none() {
+        assert!(request(&[]).unicode_locale().is_some());
+        assert!(request(&[("LANG", "C"), ("LC_ALL", "")]).unicode_locale().is_some());
+        assert!(request(&[("LANG", "de_DE.UTF-8"), ("LC_ALL", "C")]).unicode_locale().is_some());
+        assert_eq!(request(&[("LANG", "en_US.utf8")]).unicode_locale(), None);
+        assert_eq!(request(&[("LC_ALL", "C.UTF-8"), ("LANG", "C")]).unicode_locale(), None);
     }
 }
