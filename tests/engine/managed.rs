@@ -1,0 +1,1 @@
+//! The managed engine, really brought and really run.
