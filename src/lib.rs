@@ -8,6 +8,7 @@
 //! ```
 
 pub mod error;
+pub mod table;
 pub mod ui;
 
 pub mod cli;
