@@ -173,3 +173,87 @@ fn ticks_in(auxiliary_vector: &[u8]) -> Option<u64> {
         .and_then(|pair| word(&pair[WORD..]))
         .filter(|&ticks| ticks > 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    #[test]
+    fn survives_writing_and_is_readable_by_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut usage = Usage { cells: Some(700), halvings: Some(0), ..Usage::new("kernel") };
+        assert_eq!(usage.phase("read", || 42), 42);
+        usage.write(directory.path()).unwrap();
+        assert_eq!(read(directory.path()).unwrap(), Some(usage.clone()));
+        let path = directory.path().join(FILE_NAME);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o400, 0o400);
+        let plain = directory.path().join("plain");
+        File::create(&plain).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), mode(&plain));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+        usage.write(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn only_the_kind_is_needed_and_unknown_keys_are_no_matter() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(FILE_NAME);
+        fs::write(
+            &file,
+            r#"{"kind": "runner", "cells": null, "later": [1], "phases": [{"name": "a", "seconds": 1}]}"#,
+        )
+        .unwrap();
+        let usage = read(directory.path()).unwrap().unwrap();
+        assert_eq!((usage.kind.as_str(), usage.cells, usage.phases.len()), ("runner", None, 1));
+        fs::write(&file, "{}").unwrap();
+        let error = read(directory.path()).unwrap_err();
+        assert_eq!(error.kind, Kind::Input);
+        assert!(
+            error.message.ends_with("usage.json is damaged") && error.causes[0].contains("kind"),
+            "{error}"
+        );
+        fs::remove_file(&file).unwrap();
+        assert_eq!(read(directory.path()).unwrap(), None);
+        let gone = Usage::new("kernel").write(&directory.path().join("gone")).unwrap_err();
+        assert!(gone.message.starts_with("cannot write "), "{gone}");
+    }
+
+    #[test]
+    fn cards_are_counted_by_what_is_known() {
+        let of = |device: Option<&str>| Usage { device: device.map(str::to_owned), ..Usage::new("runner") };
+        assert_eq!(of(None).gpu_count(), None);
+        assert_eq!(of(Some("cpu")).gpu_count(), Some(0));
+        assert_eq!(of(Some("NVIDIA T4")).gpu_count(), Some(1));
+        assert_eq!(Usage { gpus: Some(4), ..of(Some("NVIDIA T4")) }.gpu_count(), Some(4));
+        assert_eq!(Usage { peak_gpu_bytes_allocated: Some(9), ..of(None) }.gpu_count(), Some(1));
+        assert_eq!(Usage { peak_gpu_bytes_reserved: Some(7), ..of(None) }.peak_gpu_bytes(), Some(7));
+    }
+
+    #[test]
+    fn measures_this_process() {
+        let mut usage = Usage::new("kernel");
+        let block = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let start = Instant::now();
+        let mut sum = 0_u64;
+        while own_cpu_seconds() == Some(0.0) && start.elapsed().as_secs() < 20 {
+            sum = std::hint::black_box(sum.wrapping_add(u64::from(block[sum as usize % block.len()])));
+        }
+        usage.measure_process();
+        assert!(usage.peak_rss_bytes.unwrap() >= 64 << 20, "{usage:?}");
+        assert!(usage.cpu_seconds.unwrap() > 0.0, "{usage:?}");
+    }
+
+    #[test]
+    fn reads_what_the_kernel_writes() {
+        assert_eq!(peak_rss_in("Name:\tx\nVmPeak:\t  9 kB\nVmHWM:\t    2048 kB\n"), Some(2 << 20));
+        assert_eq!(peak_rss_in("VmHWM:\tmuch\n"), None);
+        let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 100 20 3 4 20 0";
+        assert_eq!(cpu_ticks_in(stat), Some(127));
+        assert_eq!(cpu_ticks_in("7 (a) S 1 2"), None);
+        let word = |value: usize| value.to_ne_bytes();
+        assert_eq!(ticks_in(&[word(3), word(9), word(17), word(250), word(0), word(0)].concat()), Some(250));
+        assert_eq!(ticks_in(&[1, 2, 3]), None);
+    }
+}

@@ -100,3 +100,17 @@ fn skip_escape_sequence(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) 
         _ => {}
     }
 }
+
+/// The last `count` lines of what a task said (`.command.err`, else `.command.log`, else `.command.out`), without
+/// control codes and blank lines; empty where it said nothing.
+pub fn log_tail(work_directory: &Path, count: usize) -> Vec<String> {
+    let Some(text) = LOGS.iter().find_map(|name| read_tail(&work_directory.join(name))) else {
+        return Vec::new();
+    };
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| clean(line).trim_end().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(count)..].to_vec()
+}

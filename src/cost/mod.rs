@@ -4,11 +4,12 @@
 //! not measured is absent and said, and a task that was killed for memory is not called complete.
 
 mod csv;
-pub mod diagnosis;
+mod diagnosis;
 mod evidence;
 mod rates;
 mod report;
 mod summary;
+mod totals;
 
 use std::path::PathBuf;
 
@@ -17,10 +18,10 @@ use serde::Serialize;
 use crate::trace::Status;
 
 pub use csv::write_csv;
-pub use diagnosis::{Diagnosis, Facts, diagnose, log_tail};
-pub use evidence::work_directory;
+pub use diagnosis::{Diagnosis, Facts, diagnose, diagnose_log};
+pub use evidence::{log_tail, work_directory};
 pub use rates::{Price, Rates};
-pub use report::{comparison_table, task_table};
+pub use report::{comparison_table, remarks, task_table};
 pub use summary::summarise;
 
 /// The version of the JSON form of [`CostSummary`] and [`Comparison`].
@@ -118,6 +119,8 @@ pub struct Totals {
     pub unknown: usize,
     /// Executed tasks that ended but whose CPU time nobody measured.
     pub without_metrics: usize,
+    /// Executed tasks whose time at work is not known.
+    pub without_run_time: usize,
     /// Time at work of all executed tasks, added up.
     pub run_time_ms: Option<u64>,
     pub cpu_time_ms: Option<u64>,
@@ -136,7 +139,6 @@ pub struct Totals {
     /// Time and CPU time that cached tasks had cost the run which computed them; not part of this run's cost.
     pub saved_ms: u64,
     pub saved_cpu_time_ms: u64,
-    pub cells: Option<u64>,
     pub price: Option<Price>,
 }
 
@@ -175,3 +177,6 @@ pub struct TaskCost {
     /// The line of its log that says the task was killed for memory, although it is called complete.
     pub memory_kill: Option<String>,
 }
+
+#[cfg(test)]
+mod tests;

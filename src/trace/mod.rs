@@ -202,3 +202,6 @@ impl TaskRecord {
 fn elapsed(from: i64, to: i64) -> Option<u64> {
     u64::try_from(to.checked_sub(from)?).ok()
 }
+
+#[cfg(test)]
+mod tests;

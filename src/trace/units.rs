@@ -145,3 +145,164 @@ pub fn format_bytes(bytes: u64) -> String {
 pub fn format_percent(percent: f64) -> String {
     format!("{percent:.1}%")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn durations_of_every_form() {
+        let cases = [
+            ("6ms", 6),
+            ("300ms", 300),
+            ("2.7s", 2_700),
+            ("2,7s", 2_700),
+            ("24m 22s", 1_462_000),
+            ("1h 2m 3s", 3_723_000),
+            ("1d 2h 59m 58s", 97_198_000),
+            ("1h02m", 3_720_000),
+            ("350 ms", 350),
+            ("0ms", 0),
+            ("97198000", 97_198_000),
+            ("0", 0),
+        ];
+        for (text, milliseconds) in cases {
+            assert_eq!(parse_duration(text), Some(milliseconds), "{text}");
+        }
+        for text in
+            ["", "-", "h", "1x", "1h 2", "2.7", "-5s", "1.2.3s", "99999999999999999999", "1e9s", "NaN"]
+        {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn memory_in_powers_of_1024() {
+        let cases = [
+            ("0", 0),
+            ("512 B", 512),
+            ("704.8 KB", 721_715),
+            ("1,5 GB", 1_610_612_736),
+            ("11.7 GB", 12_562_779_341),
+            ("1.5 TB", 1_649_267_441_664),
+            ("1.5 TiB", 1_649_267_441_664),
+            ("1.5TB", 1_649_267_441_664),
+            ("1649267441664", 1_649_267_441_664),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(parse_memory(text), Some(bytes), "{text}");
+        }
+        for text in ["", "-", "GB", "1.5", "1.2.3 GB", "1 XB", "-1 B", "99999999 PB", "1 GB 2 MB"] {
+            assert_eq!(parse_memory(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn percentages_with_and_without_sign() {
+        for (text, percent) in
+            [("187.5%", 187.5), ("187,5%", 187.5), ("1690.0%", 1690.0), ("95.2", 95.2), ("0", 0.0)]
+        {
+            assert_eq!(parse_percent(text), Some(percent), "{text}");
+        }
+        for text in ["", "-", "%", "1%%", "5 kg", "-3%"] {
+            assert_eq!(parse_percent(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_are_local_unless_they_say_their_zone() {
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        let read = |text| parse_date_in(text, &zone);
+        assert_eq!(read("2025-03-04 09:12:36.080"), Some(1_741_072_356_080));
+        assert_eq!(read("2025-03-04 09:12:36,080"), Some(1_741_072_356_080));
+        assert_eq!(read("2025-03-04T07:12:36.080Z"), Some(1_741_072_356_080));
+        assert_eq!(read("1741072356080"), Some(1_741_072_356_080));
+        for text in ["", "-", "yesterday", "2025-13-04 09:12:36.080", "99999999999999999999"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn writes_for_people() {
+        let durations = [
+            (0, "0 ms"),
+            (350, "350 ms"),
+            (999, "999 ms"),
+            (12_345, "12.3 s"),
+            (59_949, "59.9 s"),
+            (59_950, "1m 00s"),
+            (1_462_000, "24m 22s"),
+            (3_599_500, "1h 00m"),
+            (3_723_000, "1h 02m"),
+            (86_399_999, "1d 00h"),
+            (97_198_000, "1d 03h"),
+        ];
+        for (milliseconds, text) in durations {
+            assert_eq!(format_duration(milliseconds), text);
+        }
+        let sizes = [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_024, "1.0 KiB"),
+            (1_610_612_736, "1.5 GiB"),
+            (1_048_575, "1.0 MiB"),
+            (1_649_267_441_664, "1.5 TiB"),
+            (u64::MAX, "16384.0 PiB"),
+        ];
+        for (bytes, text) in sizes {
+            assert_eq!(format_bytes(bytes), text);
+        }
+        assert_eq!(format_percent(187.46), "187.5%");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_can_make_them_panic(text in any::<String>()) {
+            parse_duration(&text);
+            parse_memory(&text);
+            parse_percent(&text);
+            parse_date_in(&text, &TimeZone::UTC);
+        }
+
+        #[test]
+        fn near_misses_cannot_either(text in "[0-9.,]{0,30}[ -~µ]{0,3}[smhdBKMGTP%: -]{0,4}[0-9.,]{0,20}") {
+            parse_duration(&text);
+            parse_memory(&text);
+            parse_percent(&text);
+            parse_date_in(&text, &TimeZone::UTC);
+        }
+
+        #[test]
+        fn durations_survive_writing_within_half_a_step(milliseconds in 0_u64..10_000_000_000) {
+            let step = match milliseconds {
+                0..1_000 => 0,
+                1_000..60_000 => 100,
+                60_000..3_600_000 => 1_000,
+                3_600_000..86_400_000 => 60_000,
+                _ => 3_600_000,
+            };
+            let back = parse_duration(&format_duration(milliseconds)).unwrap();
+            prop_assert!(back.abs_diff(milliseconds) <= step / 2, "{milliseconds} became {back}");
+        }
+
+        #[test]
+        fn bytes_survive_writing_within_half_a_step(bytes in 0_u64..9_007_199_254_740_992) {
+            let back = parse_memory(&format_bytes(bytes)).unwrap();
+            let mut step = 0.1;
+            while step * 10.0 * 1023.95 <= bytes as f64 {
+                step *= 1024.0;
+            }
+            prop_assert!(back.abs_diff(bytes) as f64 <= step / 2.0 + 1.0, "{bytes} became {back}");
+        }
+
+        #[test]
+        fn raw_numbers_are_taken_as_they_are(number in 0_u64..9_000_000_000_000) {
+            let text = number.to_string();
+            prop_assert_eq!(parse_duration(&text), Some(number));
+            prop_assert_eq!(parse_memory(&text), Some(number));
+            prop_assert_eq!(parse_date_in(&text, &TimeZone::UTC), Some(number as i64));
+        }
+    }
+}
