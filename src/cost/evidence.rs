@@ -36,8 +36,13 @@ pub fn work_directory(task: &TaskRecord, work_root: &Path) -> Option<PathBuf> {
 
 /// The end of a log as text, at most 64 KiB, from the start of a line; `None` if it is absent or empty.
 pub(super) fn read_tail(path: &Path) -> Option<String> {
+    let metadata = fs::metadata(path).ok()?;
+    // Opening a named pipe that somebody left there would wait for ever.
+    if !metadata.is_file() {
+        return None;
+    }
+    let length = metadata.len();
     let mut file = File::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
     let skipped = length.saturating_sub(TAIL_BYTES);
     file.seek(SeekFrom::Start(skipped)).ok()?;
     let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! The cost of runs as tables for people.
 
 use super::{CostSummary, Price, TaskCost};
-use crate::table::{Column, Table};
+use crate::table::{ABSENT, Column, Table};
 use crate::trace::Status;
 use crate::trace::units::{format_bytes, format_duration, format_percent};
 
@@ -61,7 +61,8 @@ pub fn remarks(summary: &CostSummary) -> Vec<String> {
         let queue = totals.queue_ms.map_or(String::new(), |queue| {
             format!("; tasks waited {} in the queue, added up", format_duration(queue))
         });
-        remarks.push(format!("from first submission to last completion: {}{queue}", format_duration(span)));
+        remarks
+            .push(format!("elapsed, first submission to last completion: {}{queue}", format_duration(span)));
     }
     if let Some(hours) = totals.gpu_hours {
         remarks.push(format!("GPU-hours: {hours:.3}"));
@@ -105,15 +106,15 @@ fn cut_gpu<T>(with_gpu: bool, cells: [T; 8]) -> impl Iterator<Item = T> {
 }
 
 fn duration(milliseconds: Option<u64>) -> String {
-    milliseconds.map_or(String::new(), format_duration)
+    milliseconds.map_or(ABSENT.to_owned(), format_duration)
 }
 
 fn bytes(bytes: Option<u64>) -> String {
-    bytes.map_or(String::new(), format_bytes)
+    bytes.map_or(ABSENT.to_owned(), format_bytes)
 }
 
 fn percent(percent: Option<f64>) -> String {
-    percent.map_or(String::new(), format_percent)
+    percent.map_or(ABSENT.to_owned(), format_percent)
 }
 
 fn task_status(task: &TaskCost) -> String {

@@ -140,12 +140,11 @@ fn notes_on(totals: &Totals) -> Vec<String> {
     let mut notes = Vec::new();
     let ended = totals.completed + totals.failed;
     if totals.without_metrics > 0 {
-        let rest = ended - totals.without_metrics;
-        notes.push(format!(
-            "{} of {ended} finished tasks {} without metrics: CPU time is the sum over the other {rest}",
-            totals.without_metrics,
-            be(totals.without_metrics),
-        ));
+        let count = totals.without_metrics;
+        notes.push(match ended - count {
+            0 => format!("{} without metrics: CPU time is not known", are(count)),
+            rest => format!("{} without metrics: CPU time is the sum over the other {rest}", are(count)),
+        });
     }
     if totals.without_run_time > 0 {
         let count = totals.without_run_time;

@@ -37,7 +37,7 @@ fn units_dashes_zeros_and_running_rows() {
     assert_eq!(
         summary.notes,
         [
-            "2 of 5 finished tasks are without metrics: CPU time is the sum over the other 3",
+            "2 tasks are without metrics: CPU time is the sum over the other 3",
             "1 task is unfinished and not counted",
         ]
     );
@@ -203,7 +203,7 @@ fn usage_fills_what_the_trace_cannot_know() {
     assert_eq!(
         remarks(&summary),
         [
-            "from first submission to last completion: 1h 00m; tasks waited 0 ms in the queue, added up",
+            "elapsed, first submission to last completion: 1h 00m; tasks waited 0 ms in the queue, added up",
             "GPU-hours: 1.000",
             "price: 2.40 EUR; energy: 0.070 kWh",
             "EMBED (a): GPU memory ran out, so the batch size was halved 2 times down to 16",

@@ -52,6 +52,32 @@ fn reads_raw_values_in_any_order() {
     assert_eq!((task.end_ms(), task.hash.as_deref()), (Some(1_741_072_419_000), None));
 }
 
+/// Rows that Nextflow 24.10.8 wrote with `raw = true`; the tag of the first holds a tab.
+const RAW: &str = "\
+task_id\thash\tnative_id\tprocess\ttag\tname\tstatus\texit\tattempt\tsubmit\tstart\tcomplete\tduration\trealtime\t%cpu\t%mem\trss\tpeak_rss\tpeak_vmem\trchar\twchar\tread_bytes\twrite_bytes\tcpus\tmemory\tdisk\ttime\tqueue\tcontainer\tworkdir\thostname\tcpu_model
+4\td1/f3454d\t27488\tTABBED\ta\tb\tTABBED (a\tb)\tCOMPLETED\t0\t1\t1796203881071\t1796203881110\t1796203881606\t535\t21\t19.4\t0.0\t0\t0\t0\t87349\t197\t20480\t0\t1\t-\t-\t-\t-\t-\t/w/d1/f3454df2\t-\tAMD EPYC
+1\ta0/5bc6d1\t27602\tRETRY\t-\tRETRY\tFAILED\t1\t1\t1796203881636\t1796203881714\t1796203882011\t375\t297\t-\t-\t-\t-\t-\t-\t-\t-\t-\t1\t104857600\t-\t-\t-\t-\t/w/a0/5bc6d19d\t-\t-
+5\t5d/60eea1\t27657\tEMBED\tb c\tEMBED (b c)\tCOMPLETED\t0\t1\t1796203882059\t1796203882111\t1796203883876\t1817\t1515\t22.0\t0.0\t5566464\t5566464\t8527872\t95236\t192\t0\t0\t1\t-\t-\t-\t-\t-\t/w/5d/60eea145\t-\tAMD EPYC
+6\t49/01c943\t27864\tRETRY\t-\tRETRY\tCOMPLETED\t0\t2\t1796203883917\t1796203884012\t1796203885130\t1213\t1014\t1.0\t0.0\t5107712\t5107712\t7454720\t94433\t184\t4096\t0\t1\t104857600\t-\t-\t-\t-\t/w/49/01c94380\t-\tAMD EPYC
+";
+
+#[test]
+fn reads_what_the_engine_writes() {
+    let trace = parsed(RAW);
+    assert_eq!(trace.notes.len(), 1, "{:?}", trace.notes);
+    assert!(trace.notes[0].starts_with("1 row left out: line 2 with 34 has not the 32 columns"));
+    let [failed, embed, retried] = trace.tasks.as_slice() else { panic!("{:?}", trace.tasks) };
+    assert_eq!((failed.exit, failed.attempt, failed.memory_bytes), (Some(1), Some(1), Some(100 << 20)));
+    assert_eq!((failed.wall_ms(), failed.cpu_time_ms(), failed.queue_ms()), (Some(297), None, Some(78)));
+    assert_eq!((embed.tag.as_deref(), embed.cpu_time_ms()), (Some("b c"), Some(333)));
+    assert_eq!(
+        (embed.peak_rss_bytes, embed.rchar_bytes, embed.read_bytes),
+        (Some(5_566_464), Some(95_236), Some(0))
+    );
+    assert_eq!((embed.memory_bytes, embed.hostname.as_deref(), embed.cpus), (None, None, Some(1)));
+    assert_eq!((retried.attempt, retried.end_ms()), (Some(2), Some(1_796_203_885_130)));
+}
+
 #[test]
 fn wall_time_falls_back_on_the_dates() {
     let trace = parsed("task_id\tname\tstatus\tstart\tcomplete\n1\tA\tFAILED\t1000\t3500\n");

@@ -46,12 +46,13 @@ pub(super) fn explain(case: &Case<'_>, logs: &[String]) -> Option<Diagnosis> {
 
 fn missing_command(case: &Case<'_>, logs: &[String]) -> Diagnosis {
     let line = logs.iter().flat_map(|log| log.lines().rev()).find(|line| line.contains("not found"));
-    let place = if case.engine().is_empty() { "this machine".to_owned() } else { case.image() };
+    let place =
+        if case.engine().is_empty() { "on this machine".to_owned() } else { format!("in {}", case.image()) };
     Diagnosis::new(
         match line {
             Some(line) => format!("a command is missing: {}", quoted(line)),
             None => "a command is missing".to_owned(),
         },
-        format!("it must be installed in {place}"),
+        format!("it must be installed {place}"),
     )
 }
