@@ -347,3 +347,16 @@ fn no_text_breaks_a_line_or_ends_like_a_paragraph() {
         }
     }
 }
+
+#[test]
+fn a_profile_made_in_memory_can_be_checked() {
+    let catalogue = builtin();
+    let mut pca = catalogue.get("pca").unwrap().clone();
+    pca.check().unwrap();
+    pca.parameters[1].tasks.push(Task::Finetune);
+    let error = pca.check().unwrap_err();
+    assert_eq!(
+        error.message,
+        "method \"pca\": key \"tasks\" has \"finetune\", which is not among the tasks of the method"
+    );
+}
