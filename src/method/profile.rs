@@ -1,5 +1,6 @@
 //! The typed form of one method profile (`templates/methods/*.toml`).
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,11 @@ impl Task {
             Task::Geometry => "geometry",
         }
     }
+
+    /// Whether a method does it, rather than a kernel that is the same for all methods.
+    pub fn is_done_by_a_method(self) -> bool {
+        matches!(self, Task::Embed | Task::Transfer | Task::Finetune)
+    }
 }
 
 impl fmt::Display for Task {
@@ -40,8 +46,8 @@ impl fmt::Display for Task {
     }
 }
 
-/// How a method comes to its embedding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How a method comes to its embedding. The order is the order of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Category {
     /// A pretrained model, used as it is.
@@ -50,6 +56,23 @@ pub enum Category {
     Reference,
     /// Fitted on the input with its batches, to remove their effect.
     Integration,
+}
+
+impl Category {
+    /// As written in a profile.
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::ZeroShot => "zero-shot",
+            Category::Reference => "reference",
+            Category::Integration => "integration",
+        }
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 /// Which gene identifiers a method looks up.
@@ -90,9 +113,16 @@ pub struct Profile {
     /// Embedding dimensions of the default model.
     #[serde(default)]
     pub dimension: Option<u32>,
+    /// Whether the map is fitted on the input: files embedded apart are then not comparable, and a transfer has to
+    /// project its query with the fit of the reference.
+    #[serde(default)]
+    pub fits_input: bool,
     /// Licence of code and weights, where a user must know it.
     #[serde(default)]
     pub licence: Option<String>,
+    /// Whether the licence of code or weights forbids commercial use.
+    #[serde(default)]
+    pub non_commercial: bool,
     pub genes: Genes,
     pub input: Input,
     pub runner: Runner,
@@ -118,10 +148,10 @@ pub struct Genes {
     /// Species whose genes the vocabulary holds; empty: any.
     #[serde(default)]
     pub species: Vec<Species>,
-    /// Number of genes in the vocabulary, where it is fixed.
+    /// Number of genes in the vocabulary of the default model, without special tokens, where it is fixed.
     #[serde(default)]
     pub vocabulary: Option<u32>,
-    /// A smaller share of matched genes stops the run.
+    /// A smaller share of the input's genes found in the vocabulary stops the run.
     #[serde(default)]
     pub minimum_matched: Option<f64>,
 }
@@ -175,6 +205,9 @@ pub struct EmbedOptions {
     /// Absent: the method has no batches and `--batch-size` does nothing.
     #[serde(default)]
     pub batch: Option<BatchSize>,
+    /// Whether a cell's embedding depends on the other cells of its batch, so that the batch size changes results.
+    #[serde(default)]
+    pub batch_dependent: bool,
     /// Whether the method reads `--batch-key`.
     #[serde(default)]
     pub batch_key: bool,
@@ -184,12 +217,22 @@ pub struct EmbedOptions {
 #[serde(deny_unknown_fields)]
 pub struct FinetuneOptions {
     pub epochs: u32,
+    /// Epochs without a better validation score after which training ends.
+    #[serde(default)]
+    pub patience: Option<u32>,
     /// Absent: `--batch-size` does nothing in training.
     #[serde(default)]
     pub batch: Option<u32>,
     /// Absent: `--predict_batch_size` does nothing.
     #[serde(default)]
     pub predict_batch: Option<u32>,
+    /// Share of the reference held out for validation (`--finetune_eval_size`).
+    #[serde(default = "default_eval_size")]
+    pub eval_size: f64,
+}
+
+fn default_eval_size() -> f64 {
+    0.2
 }
 
 /// A method's own pipeline parameter.
@@ -201,6 +244,9 @@ pub struct Parameter {
     /// Absent: not set unless given.
     #[serde(default)]
     pub default: Option<Value>,
+    /// The only values it can take; empty: any of the default's type.
+    #[serde(default)]
+    pub choices: Vec<String>,
     /// Tasks that read it.
     pub tasks: Vec<Task>,
     /// One line, no full stop.
@@ -208,6 +254,9 @@ pub struct Parameter {
     /// Whether lowering it lowers GPU memory: the second lever after the batch size.
     #[serde(default)]
     pub lever: bool,
+    /// Whether it is a number of worker processes: host memory and CPUs, never the result.
+    #[serde(default)]
+    pub workers: bool,
 }
 
 /// A parameter's value, of the type written in the profile.
@@ -229,8 +278,18 @@ pub struct Model {
     /// One line, no full stop.
     #[serde(default)]
     pub description: Option<String>,
+    /// Embedding dimensions, where not those of the method.
     #[serde(default)]
     pub dimension: Option<u32>,
+    /// Number of genes in the vocabulary, where not that of the method.
+    #[serde(default)]
+    pub vocabulary: Option<u32>,
+    /// Species it was trained on, where not those of the method.
+    #[serde(default)]
+    pub species: Vec<Species>,
+    /// Parameters whose default is another with this model.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Value>,
     #[serde(default)]
     pub files: Vec<WeightFile>,
 }
@@ -240,14 +299,29 @@ pub struct Model {
 pub struct WeightFile {
     /// Path below the weights directory; ends in `/` for a whole folder.
     pub path: String,
-    /// Where it comes from, in words that name a public place: `hub OWNER/NAME`, `zenodo RECORD`, `google drive ID`, ….
+    /// Where it comes from, in words that name a public place, its identifier last: `hub OWNER/NAME`,
+    /// `github OWNER/NAME`, `zenodo RECORD`, `figshare FILE`, `google drive FILE`, `google drive folder FOLDER`,
+    /// `dropbox folder FOLDER`, `s3 BUCKET`.
     pub source: String,
-    /// Size in bytes, where known.
+    /// Path at the source (inside the archive, if there is one), where it is not the last part of `path`.
+    #[serde(default)]
+    pub remote: Option<String>,
+    /// Archive at the source that holds it.
+    #[serde(default)]
+    pub archive: Option<String>,
+    /// Commit at the source that is meant, where the name alone is not enough.
+    #[serde(default)]
+    pub revision: Option<String>,
+    /// Other places that hold the same file, in the words of `source`.
+    #[serde(default)]
+    pub mirrors: Vec<String>,
+    /// Size in bytes of the file (of a folder: its files together, or the archive they come in), where known.
     #[serde(default)]
     pub bytes: Option<u64>,
     /// Whether `bytes` is read off a page rather than measured.
     #[serde(default)]
     pub approximate: bool,
+    /// SHA-256 of the file, where known.
     #[serde(default)]
     pub sha256: Option<String>,
 }
@@ -257,6 +331,24 @@ impl Profile {
         self.models.first()
     }
 
+    /// The variant of this name: the whole name, or its last part alone (`scGPT_human` for `scGPT/scGPT_human`).
+    pub fn model(&self, name: &str) -> Option<&Model> {
+        let last = |model: &&Model| model.name.rsplit('/').next() == Some(name);
+        self.models.iter().find(|model| model.name == name).or_else(|| self.models.iter().find(last))
+    }
+
+    pub fn parameter(&self, name: &str) -> Option<&Parameter> {
+        self.parameters.iter().find(|parameter| parameter.name == name)
+    }
+
+    /// The value a parameter has when it is not given: the model's own, else the method's.
+    pub fn parameter_default<'a>(&'a self, name: &str, model: Option<&'a Model>) -> Option<&'a Value> {
+        model
+            .and_then(|model| model.parameters.get(name))
+            .or_else(|| self.parameter(name).and_then(|parameter| parameter.default.as_ref()))
+    }
+
+    /// Whether the profile lists the task. Check, benchmark and geometry are the same for all and never listed.
     pub fn supports(&self, task: Task) -> bool {
         self.tasks.contains(&task)
     }
