@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Run the tests: tests/run.sh [GROUP…], all groups by default. Brings by name what they need.
+#
+#   fmt      cargo fmt --check
+#   clippy   no warning in any target
+#   unit     tests that need nothing but Rust
+#   judge    results against Python's anndata, scanpy and scikit-learn (tests/judge/requirements.txt, in .venv)
+#   engine   through real Nextflow, kept with its Java under target/test-cache
+#
+# The last line counts all groups: "N passed, M failed". A check, and a group that could not run, counts as one test.
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root" || exit 4
+# shellcheck source=demo/packages.sh
+source demo/packages.sh
+
+passed=0
+failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+check() {
+    echo "== $*"
+    if "$@"; then ((passed += 1)); else ((failed += 1)); fi
+}
+
+# cargo_test NAME TEST-ARGUMENT…: runs, and adds up, what `cargo test` reports. Nothing run is a failure.
+cargo_test() {
+    local name=$1 status ran_passed ran_failed
+    shift
+    echo "== $name: cargo test -- $*"
+    cargo test --locked --no-fail-fast -- "$@" 2>&1 | tee "$log"
+    status=${PIPESTATUS[0]}
+    read -r ran_passed ran_failed < <(
+        awk '/^test result: / {
+            for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1) }
+        } END { print p + 0, f + 0 }' "$log"
+    )
+    if ((ran_passed + ran_failed == 0)); then
+        fail "$name ran no test"
+    elif ((status != 0 && ran_failed == 0)); then
+        fail "$name: cargo test ended with $status"
+    fi
+    ((passed += ran_passed, failed += ran_failed))
+}
+
+fail() {
+    echo "error: $*" >&2
+    ((failed += 1))
+}
+
+unit() {
+    cargo_test unit
+    local stray
+    stray=$(cargo test --locked -- --ignored --list 2>/dev/null | awk '/: test$/ && !/judge_/ && !/engine_/')
+    [[ -z $stray ]] || fail "ignored tests that no group runs: $stray"
+}
+
+judge() {
+    if make_venv; then
+        SCFOUNDRY_TEST_PYTHON=$root/.venv/bin/python cargo_test judge --ignored judge_
+    else
+        fail 'judge: .venv could not be made'
+    fi
+}
+
+# Made once: again only when the requirements change.
+make_venv() {
+    local wanted_packages=tests/judge/requirements.txt made_with=.venv/requirements.txt
+    cmp -s "$wanted_packages" "$made_with" && return
+    rm -rf .venv &&
+        python3 -m venv .venv &&
+        .venv/bin/python -m pip install --quiet --requirement "$wanted_packages" &&
+        cp "$wanted_packages" "$made_with"
+}
+
+engine() {
+    export SCFOUNDRY_CACHE=$root/target/test-cache
+    local engines
+    if engines=$(bash tests/engines.sh "$root/target/test-engines"); then
+        eval "$engines"
+        cargo_test engine --ignored engine_
+    else
+        fail 'engine: tests/engines.sh failed'
+    fi
+}
+
+run_group() {
+    case $1 in
+        fmt) check cargo fmt --check ;;
+        clippy) check cargo clippy --locked --all-targets -- -D warnings ;;
+        unit | judge | engine) "$1" ;;
+    esac
+}
+
+need_for_group() {
+    case $1 in
+        clippy | unit) need_build_tools ;;
+        judge)
+            need_build_tools
+            python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv)
+            ;;
+        engine)
+            need_build_tools
+            need mvn maven
+            need ps procps
+            python3 -m pip --version >/dev/null 2>&1 || wanted+=(python3-pip)
+            ;;
+    esac
+}
+
+(($#)) || set -- fmt clippy unit judge engine
+for group; do
+    case $group in
+        fmt | clippy | unit | judge | engine) need_for_group "$group" ;;
+        *)
+            echo "error: group \"$group\" is unknown" >&2
+            echo 'hint: the groups are fmt, clippy, unit, judge and engine' >&2
+            exit 2
+            ;;
+    esac
+done
+install_wanted || exit 4
+for group; do run_group "$group"; done
+
+echo
+echo "$passed passed, $failed failed"
+((failed == 0))
