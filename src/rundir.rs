@@ -128,7 +128,7 @@ impl RunDir {
             .flatten()
             .filter_map(|entry| RunDir::open(&entry.ok()?.path()).ok())
             .collect();
-        found.sort_by(|a, b| b.order().cmp(&a.order()));
+        found.sort_by_cached_key(|run| std::cmp::Reverse(run.order()));
         found
     }
 
@@ -162,8 +162,9 @@ impl RunDir {
     pub fn record(&self) -> Result<Record> {
         let path = self.join("run.json");
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        let mut record: Record = serde_json::from_str(&text)
-            .map_err(|error| Error::input(format_args!("{} is not a run record", path.display())).cause(error))?;
+        let mut record: Record = serde_json::from_str(&text).map_err(|error| {
+            Error::input(format_args!("{} is not a run record", path.display())).cause(error)
+        })?;
         let unfinished = matches!(record.status, Status::Running | Status::Planned);
         if unfinished && record.pid.is_some_and(|pid| record.pid_started != process_started(pid)) {
             record.status = Status::Lost;

@@ -150,7 +150,10 @@ fn user_file() -> Result<Option<(PathBuf, File)>> {
 
 fn base_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
-    env::var_os(variable).map(PathBuf::from).filter(absolute).or_else(|| Some(env::home_dir()?.join(below_home)))
+    env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(absolute)
+        .or_else(|| Some(env::home_dir()?.join(below_home)))
 }
 
 /// An environment variable that is set and not empty.

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::Cli;
 use crate::error::{Error, Result};
-use crate::method::nearest;
 use crate::plan::{Given, Source};
 
 /// A command line taken apart.
@@ -121,12 +120,6 @@ fn refuse_respelt(task: &str, name: &str, known: &BTreeMap<String, bool>) -> Res
         .hint(format_args!("did you mean --{option}?")))
 }
 
-/// A long option of the command that `name` may have meant.
-pub fn nearest_option(task: &str, name: &str) -> Option<String> {
-    let known = known_options(task);
-    nearest(name, known.keys().map(String::as_str)).first().map(|option| option.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -143,7 +136,17 @@ mod tests {
 
     #[test]
     fn unknown_options_become_parameters() {
-        let line = ["embed", "--max_len", "2000", "--how=most expr", "--flag", "--shift", "-1.5", "--method", "scprint"];
+        let line = [
+            "embed",
+            "--max_len",
+            "2000",
+            "--how=most expr",
+            "--flag",
+            "--shift",
+            "-1.5",
+            "--method",
+            "scprint",
+        ];
         let expected = [
             ("max_len".to_owned(), json!(2000)),
             ("how".to_owned(), json!("most expr")),

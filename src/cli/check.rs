@@ -101,7 +101,9 @@ pub fn verdict(finished: &Finished) -> Result<()> {
     match failed.as_slice() {
         [] => Ok(()),
         [one] => Err(Error::input(format_args!("{one} failed the check"))),
-        [first, rest @ ..] => Err(Error::input(format_args!("{first} and {} more failed the check", rest.len()))),
+        [first, rest @ ..] => {
+            Err(Error::input(format_args!("{first} and {} more failed the check", rest.len())))
+        }
     }
 }
 

@@ -96,7 +96,9 @@ fn newest(global: &Global) -> Result<CostSummary> {
     let run = RunDir::list(&around.workspace.runs()).into_iter().find(|run| trace_of(run.path()).is_some());
     match run {
         Some(run) => of_run(&run, rates(&around.settings)),
-        None => Err(Error::input(format_args!("no run in {} has a trace", around.workspace.runs().display()))),
+        None => {
+            Err(Error::input(format_args!("no run in {} has a trace", around.workspace.runs().display())))
+        }
     }
 }
 
@@ -119,11 +121,15 @@ fn summary(given: &Path, runs: &Path, rates: Option<Rates>) -> Result<CostSummar
 
 fn of_run(run: &RunDir, rates: Option<Rates>) -> Result<CostSummary> {
     let path = trace_of(run.path()).ok_or_else(|| {
-        Error::input(format_args!("run {} has no trace", run.name())).cause("its engine did not come to start a task")
+        Error::input(format_args!("run {} has no trace", run.name()))
+            .cause("its engine did not come to start a task")
     })?;
     let trace = trace::read(&path)?;
     let method = run.record()?.method;
-    Ok(cost::summarise(&trace, &SummaryOptions { run: Some(run.name()), method, rates, ..SummaryOptions::default() }))
+    Ok(cost::summarise(
+        &trace,
+        &SummaryOptions { run: Some(run.name()), method, rates, ..SummaryOptions::default() },
+    ))
 }
 
 fn trace_of(run: &Path) -> Option<PathBuf> {

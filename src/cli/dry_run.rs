@@ -17,7 +17,8 @@ pub fn show(plan: &Plan, ui: &Ui) -> Result<()> {
     let arguments = render::arguments(plan, plan.resume.as_ref().map(|_| "SESSION"));
     let command: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if ui.json {
-        return ui.document(&json!({ "plan": plan, "run": run, "nextflow_config": config, "command": command }));
+        return ui
+            .document(&json!({ "plan": plan, "run": run, "nextflow_config": config, "command": command }));
     }
     for (name, value) in describe(plan) {
         ui.line(format_args!("{name:<11} {value}"))?;

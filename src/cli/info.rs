@@ -43,7 +43,8 @@ pub fn run(args: Args, global: &Global, ui: &Ui) -> Result<()> {
         }));
     }
     let absent = if around.workspace.exists() { "" } else { " (none yet)" };
-    let version = |version: &Option<String>| version.clone().unwrap_or_else(|| "version not known".to_owned());
+    let version =
+        |version: &Option<String>| version.clone().unwrap_or_else(|| "version not known".to_owned());
     let place = engine.path.as_ref().map_or(String::new(), |path| format!(", {}", path.display()));
     let mut lines = vec![
         ("scfoundry", env!("CARGO_PKG_VERSION").to_owned()),

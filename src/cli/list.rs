@@ -73,7 +73,8 @@ fn methods(catalogue: &Catalogue, task: Option<Task>, ui: &Ui) -> Result<()> {
             number(profile.dimension),
             number(profile.batch(task.unwrap_or(Task::Embed)).map(|(_, size)| size)),
             profile.cost_class.to_string(),
-            yes(profile.runner.kind == RunnerKind::Native && crate::kernel::NAMES.contains(&profile.runner.entry.as_str())),
+            yes(profile.runner.kind == RunnerKind::Native
+                && crate::kernel::NAMES.contains(&profile.runner.entry.as_str())),
         ]);
     }
     ui.line(table.render(terminal_width()))
@@ -95,7 +96,8 @@ fn tasks(catalogue: &Catalogue, ui: &Ui) -> Result<()> {
             .collect();
         return ui.document(&json!({ "schema": 1, "tasks": tasks }));
     }
-    let mut table = Table::new([Column::text("task"), Column::number("methods"), Column::text("what it does")]);
+    let mut table =
+        Table::new([Column::text("task"), Column::number("methods"), Column::text("what it does")]);
     for task in Task::ALL {
         let methods = count(task).map_or(String::new(), |count| count.to_string());
         table.row([task.name().to_owned(), methods, about(task).to_owned()]);

@@ -133,7 +133,8 @@ fn fail(ui: &Ui, error: &crate::error::Error) -> ExitCode {
 
 fn dispatch(cli: Cli, arguments: arguments::Arguments, ui: &Ui) -> Result<()> {
     let global = &cli.global;
-    let task = |asked: task::Asked, options: groups::RunOptions| task::run(asked, options, arguments, global, ui);
+    let task =
+        |asked: task::Asked, options: groups::RunOptions| task::run(asked, options, arguments, global, ui);
     match cli.command {
         Command::Init(args) => init::run(args, ui),
         Command::Doctor(args) => doctor::run(args, global, ui),

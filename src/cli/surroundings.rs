@@ -31,10 +31,11 @@ impl Surroundings {
                 let settings = Settings::gather(&Flags::default(), &workspace)?;
                 Ok(Surroundings { workspace, settings })
             }
-            Found::Absent(place) => {
-                Err(Error::input(format_args!("there is no workspace in {} or above", place.root().display()))
-                    .hint("name one with `--workspace DIR`, or make one with `scfoundry init`"))
-            }
+            Found::Absent(place) => Err(Error::input(format_args!(
+                "there is no workspace in {} or above",
+                place.root().display()
+            ))
+            .hint("name one with `--workspace DIR`, or make one with `scfoundry init`")),
         }
     }
 

@@ -52,7 +52,8 @@ pub fn run(asked: Asked, options: RunOptions, arguments: Arguments, global: &Glo
         return dry_run::show(&plan, ui);
     }
     if let Some(reason) = &plan.unavailable {
-        return Err(Error::environment(reason).hint("`--dry-run` shows what would be run; `scfoundry list methods` marks what runs"));
+        return Err(Error::environment(reason)
+            .hint("`--dry-run` shows what would be run; `scfoundry list methods` marks what runs"));
     }
     let finished = launch::launch(&plan, &around.workspace, &around.settings, ui)?;
     report(&plan, finished, ui)
@@ -99,8 +100,10 @@ fn resumed(request: &Request, plan: &Plan, workspace: &Workspace) -> Result<Opti
             };
             let found = RunDir::list(&runs).into_iter().find(same);
             if found.is_none() && request.resume.is_some() {
-                return Err(Error::input("there is no earlier run of the same task, method and input to resume")
-                    .hint("leave `--resume` out, or name a run; `scfoundry runs` lists them"));
+                return Err(Error::input(
+                    "there is no earlier run of the same task, method and input to resume",
+                )
+                .hint("leave `--resume` out, or name a run; `scfoundry runs` lists them"));
             }
             Ok(found.map(|run| run.path().to_owned()))
         }

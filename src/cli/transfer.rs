@@ -99,7 +99,11 @@ pub fn run(args: Args, task: impl FnOnce(Asked, RunOptions) -> Result<()>) -> Re
 }
 
 /// The inputs of a task that learns from one data set and labels another.
-pub fn pair(reference: Option<PathBuf>, query: Option<PathBuf>, fitted: Option<PathBuf>) -> Vec<(Role, PathBuf)> {
+pub fn pair(
+    reference: Option<PathBuf>,
+    query: Option<PathBuf>,
+    fitted: Option<PathBuf>,
+) -> Vec<(Role, PathBuf)> {
     let roles = [(Role::Reference, reference), (Role::Query, query), (Role::Fitted, fitted)];
     roles.into_iter().filter_map(|(role, path)| Some((role, path?))).collect()
 }

@@ -35,7 +35,9 @@ pub(super) struct Array {
 }
 
 enum Storage {
-    Contiguous { address: u64 },
+    Contiguous {
+        address: u64,
+    },
     Chunked(Chunks),
     /// Only the library can read it.
     Library,
@@ -76,7 +78,9 @@ impl Array {
         };
         let element = Element::of(dataset.dtype().map_err(&fault)?).map_err(&fault)?;
         if !element.is_number() {
-            return Err(source.fault(&name, format!("its values are of type {}, not numbers", element.name())));
+            return Err(
+                source.fault(&name, format!("its values are of type {}, not numbers", element.name()))
+            );
         }
         let storage = storage(source, &dataset, &name, &element, columns)?;
         let dtype = element.name();
@@ -124,7 +128,11 @@ impl Array {
         match length.map(|length| (length, values.try_reserve_exact(length))) {
             Some((length, Ok(()))) => values.resize(length, T::default()),
             _ => {
-                return Err(self.fault(format!("no memory for {} rows of {} values", rows.len(), self.columns)));
+                return Err(self.fault(format!(
+                    "no memory for {} rows of {} values",
+                    rows.len(),
+                    self.columns
+                )));
             }
         }
         if values.is_empty() {
@@ -257,7 +265,8 @@ pub(super) fn check_filters(source: &Source, name: &str, identifiers: &[i32]) ->
     match filter::pipeline(identifiers) {
         Pipeline::Unknown(identifier) => {
             let known = filter::filter_name(identifier);
-            let cause = format!("it is compressed with HDF5 filter {identifier} ({known}), which is not built in");
+            let cause =
+                format!("it is compressed with HDF5 filter {identifier} ({known}), which is not built in");
             Err(source.fault(name, cause).hint(
                 "rewrite it with gzip: python -c \"import hdf5plugin, anndata; \
                  anndata.read_h5ad('IN.h5ad').write_h5ad('OUT.h5ad', compression='gzip')\"",
@@ -268,7 +277,13 @@ pub(super) fn check_filters(source: &Source, name: &str, identifiers: &[i32]) ->
 }
 
 /// Finds out how the bytes of `dataset` lie in the file.
-fn storage(source: &Source, dataset: &Dataset, name: &str, element: &Element, columns: usize) -> Result<Storage> {
+fn storage(
+    source: &Source,
+    dataset: &Dataset,
+    name: &str,
+    element: &Element,
+    columns: usize,
+) -> Result<Storage> {
     let fault = source.library_fault(name);
     let layout = dataset.layout();
     let chunked = layout == StorageLayout::Chunked;
@@ -288,7 +303,8 @@ fn storage(source: &Source, dataset: &Dataset, name: &str, element: &Element, co
                 [rows, columns] => (rows, columns),
                 _ => return Ok(Storage::Library),
             };
-            let bytes = chunk_rows.checked_mul(chunk_columns).and_then(|count| count.checked_mul(element.size));
+            let bytes =
+                chunk_rows.checked_mul(chunk_columns).and_then(|count| count.checked_mul(element.size));
             // HDF5 itself allows no chunk of 4 GiB or more.
             if bytes.is_none_or(|bytes| bytes == 0 || bytes > u32::MAX as usize) {
                 return Err(source.fault(name, format!("its chunks have the impossible shape {shape:?}")));
@@ -309,7 +325,14 @@ fn storage(source: &Source, dataset: &Dataset, name: &str, element: &Element, co
                 .map_err(&fault)?;
             places.sort_unstable_by_key(|place| place.key);
             let fill = creation.fill;
-            Ok(Storage::Chunked(Chunks { rows: chunk_rows, columns: chunk_columns, across, filters, fill, places }))
+            Ok(Storage::Chunked(Chunks {
+                rows: chunk_rows,
+                columns: chunk_columns,
+                across,
+                filters,
+                fill,
+                places,
+            }))
         }
         _ => Ok(Storage::Library),
     }

@@ -87,7 +87,8 @@ impl Block {
         for row in self.indptr.windows(2) {
             let range = row[0]..row[1];
             entries.clear();
-            entries.extend(self.indices[range.clone()].iter().copied().zip(self.values[range].iter().copied()));
+            entries
+                .extend(self.indices[range.clone()].iter().copied().zip(self.values[range].iter().copied()));
             // A stable sort, so that duplicates are summed in the file's order.
             entries.sort_by_key(|&(index, _)| index);
             for same in entries.chunk_by(|left, right| left.0 == right.0) {

@@ -102,7 +102,14 @@ impl Matrix<'_> {
             Storage::Rows(sparse) => sparse.dtype().to_owned(),
             Storage::Columns(transposed) => transposed.by_column().dtype().to_owned(),
         };
-        Ok(Matrix { name: name.to_owned(), source: Arc::clone(source), shape, dtype, storage, file: PhantomData })
+        Ok(Matrix {
+            name: name.to_owned(),
+            source: Arc::clone(source),
+            shape,
+            dtype,
+            storage,
+            file: PhantomData,
+        })
     }
 
     /// Checks the shape against the frames.

@@ -55,7 +55,8 @@ impl Sparse {
             return Err(source.fault(pointers.name(), cause));
         }
         let raw = pointers.read_all::<i64>(&|bytes, out| pointers.element.decode_i64(bytes, out))?;
-        let indptr = checked_pointers(&raw, data.rows, axis).map_err(|cause| source.fault(pointers.name(), cause))?;
+        let indptr =
+            checked_pointers(&raw, data.rows, axis).map_err(|cause| source.fault(pointers.name(), cause))?;
         Ok(Sparse { source: Arc::clone(source), name: name.to_owned(), data, indices, indptr, minor, axis })
     }
 
@@ -77,7 +78,8 @@ impl Sparse {
     /// Reads a range of the major axis, as stored.
     pub(super) fn read(&self, major: Range<usize>) -> Result<Block> {
         let stored = self.indptr[major.start]..self.indptr[major.end];
-        let indptr = self.indptr[major.start..=major.end].iter().map(|&offset| offset - stored.start).collect();
+        let indptr =
+            self.indptr[major.start..=major.end].iter().map(|&offset| offset - stored.start).collect();
         let indices = self.read_indices(stored.clone())?;
         let values = self.data.read::<f64>(stored, &|bytes, out| self.data.element.decode_f64(bytes, out))?;
         Ok(Block { first_row: major.start, indptr, indices, values })
@@ -97,14 +99,17 @@ impl Sparse {
         let position = self.indptr[major] + position;
         let step = self.indptr.partition_point(|&offset| offset <= position) - 1;
         let element = &self.indices.element;
-        let value = self.indices.read::<i64>(position..position + 1, &|bytes, out| element.decode_i64(bytes, out));
+        let value =
+            self.indices.read::<i64>(position..position + 1, &|bytes, out| element.decode_i64(bytes, out));
         match value {
             Ok(value) => {
                 let value = value.first().copied().unwrap_or(i64::MAX);
                 let axis = self.axis;
                 let last = self.minor as i128 - 1;
-                self.source
-                    .fault(self.indices.name(), format!("index {value} in {axis} {step} is not in 0..={last}"))
+                self.source.fault(
+                    self.indices.name(),
+                    format!("index {value} in {axis} {step} is not in 0..={last}"),
+                )
             }
             Err(error) => error,
         }

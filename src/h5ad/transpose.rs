@@ -85,7 +85,8 @@ impl Transposed {
     fn gather(&self, offsets: &[usize], rows: Range<usize>, limit: usize) -> Result<Block> {
         let first = offsets[rows.start];
         let stored = offsets[rows.end] - first;
-        let indptr: Vec<usize> = offsets[rows.start..=rows.end].iter().map(|&offset| offset - first).collect();
+        let indptr: Vec<usize> =
+            offsets[rows.start..=rows.end].iter().map(|&offset| offset - first).collect();
         let mut next = indptr.clone();
         let mut block = Block { first_row: rows.start, indptr, ..Block::default() };
         block.indices.try_reserve_exact(stored).map_err(|_| self.no_memory())?;

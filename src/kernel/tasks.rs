@@ -62,7 +62,8 @@ pub fn pca(spec: &PcaSpec, ui: &Ui) -> Result<()> {
     ];
     let embedding = EmbeddingRef { values: &scores, dims: model.n_comps(), uns: &uns };
     write_embedding(&spec.output, embedding, &data)?;
-    let phases = fit.seconds.iter().map(|(phase, seconds)| Phase { name: phase.to_string(), seconds: *seconds });
+    let phases =
+        fit.seconds.iter().map(|(phase, seconds)| Phase { name: phase.to_string(), seconds: *seconds });
     let warnings = fit.notes.iter().map(ToString::to_string).collect();
     usage(&data, phases.collect(), warnings).write(beside(&spec.output))
 }
@@ -149,7 +150,9 @@ impl Counts<'_> {
         let error = Error::input(format_args!("X of {file} does not hold raw counts"))
             .cause(format_args!("cell {cell}, gene {gene} has the value {}", block.values[position]));
         match self.elsewhere() {
-            Some(place) => error.hint(format_args!("counts are in {place}; put them into X and write the file anew")),
+            Some(place) => {
+                error.hint(format_args!("counts are in {place}; put them into X and write the file anew"))
+            }
             None => error.hint(format_args!("`scfoundry check --data {file}` shows what the file holds")),
         }
     }

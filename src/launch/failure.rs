@@ -38,9 +38,12 @@ pub fn judge(
     }
     if let Some(task) = cost.and_then(|cost| cost.tasks.iter().find(|task| task.memory_kill.is_some())) {
         return Some(
-            Error::failed(format_args!("{} was killed for memory although it ended with exit code 0", task.name))
-                .cause(task.memory_kill.clone().unwrap_or_default())
-                .hint("its output may be cut short; give it more memory in nextflow.config and run it again"),
+            Error::failed(format_args!(
+                "{} was killed for memory although it ended with exit code 0",
+                task.name
+            ))
+            .cause(task.memory_kill.clone().unwrap_or_default())
+            .hint("its output may be cut short; give it more memory in nextflow.config and run it again"),
         );
     }
     missing_outputs(plan, tasks, published)
@@ -49,7 +52,9 @@ pub fn judge(
 /// Failed tasks that no later attempt made good.
 fn unrepaired(tasks: &[TaskRecord]) -> Vec<&TaskRecord> {
     let good = |name: &str| {
-        tasks.iter().any(|task| task.name == name && matches!(task.status, Status::Completed | Status::Cached))
+        tasks
+            .iter()
+            .any(|task| task.name == name && matches!(task.status, Status::Completed | Status::Cached))
     };
     tasks.iter().filter(|task| task.status == Status::Failed && !good(&task.name)).collect()
 }
@@ -91,14 +96,21 @@ fn rejected(run: &RunDir, lines: &[String], count: usize) -> Error {
         }
     }
     if count > 1 {
-        error = error.cause(format_args!("{} other inputs were rejected too, see {}", count - 1, run.path().display()));
+        error = error.cause(format_args!(
+            "{} other inputs were rejected too, see {}",
+            count - 1,
+            run.path().display()
+        ));
     }
     error
 }
 
 fn facts(plan: &Plan) -> Facts {
     let number = |name: &str| plan.parameters.get(name).and_then(serde_json::Value::as_u64);
-    Facts { batch_size: number("batch_size").or_else(|| number("integration_batch_size")), ..Facts::default() }
+    Facts {
+        batch_size: number("batch_size").or_else(|| number("integration_batch_size")),
+        ..Facts::default()
+    }
 }
 
 /// Nextflow ended badly with no failed task to show for it.
@@ -122,9 +134,11 @@ fn engine_failure(run: &RunDir, outcome: &Outcome) -> Error {
 
 /// The end of what the engine printed, from its first error on.
 fn last_words(path: &Path) -> Vec<String> {
-    let text = std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let text =
+        std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let start = lines.iter().position(|line| line.contains("ERROR")).unwrap_or(lines.len().saturating_sub(TAIL));
+    let start =
+        lines.iter().position(|line| line.contains("ERROR")).unwrap_or(lines.len().saturating_sub(TAIL));
     lines[start..].iter().take(TAIL).map(|line| line.to_string()).collect()
 }
 

@@ -68,6 +68,7 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
         Event::Line(line) => progress.line(&line),
         Event::Tick => progress.tick(),
         Event::Signal { count, .. } => progress.signal(count),
+        Event::OutputLost(error) => progress.warn(&error),
     });
     progress.finish();
     drop(prepared.lock);
@@ -105,7 +106,8 @@ impl Prepared {
             Some(origin) => Some(session::of(origin)?),
             None => None,
         };
-        let config = render::run_config(plan, &program.to_string_lossy(), &origin.join("work").to_string_lossy());
+        let config =
+            render::run_config(plan, &program.to_string_lossy(), &origin.join("work").to_string_lossy());
         run.write("nextflow.config", config.as_bytes())?;
         run.write("params.json", render::ascii_json(&plan.parameters.clone().into()).as_bytes())?;
         for (path, text) in render::pipeline(plan.task) {
@@ -184,7 +186,9 @@ fn finish(
     let cost = trace.as_ref().map(|trace| summary(plan, &run, trace, settings));
     let error = match outcome {
         Err(error) => Some(error),
-        Ok(outcome) => failure::judge(plan, &run, &outcome, trace.as_ref(), cost.as_ref(), &published).or(publish_error),
+        Ok(outcome) => {
+            failure::judge(plan, &run, &outcome, trace.as_ref(), cost.as_ref(), &published).or(publish_error)
+        }
     };
     record.status = match &error {
         None => Status::Ok,
@@ -197,7 +201,8 @@ fn finish(
     record.session = record.session.or_else(|| session::last(&run.join(".nextflow")));
     keep_trace(&run, trace_file)?;
     if let Some(cost) = &cost {
-        let text = serde_json::to_string_pretty(cost).map_err(|error| Error::failed("cannot write the cost").cause(error))?;
+        let text = serde_json::to_string_pretty(cost)
+            .map_err(|error| Error::failed("cannot write the cost").cause(error))?;
         run.write("cost.json", format!("{text}\n").as_bytes())?;
     }
     run.save(&record)?;
@@ -208,7 +213,12 @@ fn summary(plan: &Plan, run: &RunDir, trace: &Trace, settings: &Settings) -> Cos
     let options = SummaryOptions {
         run: Some(run.name()),
         method: plan.method.clone(),
-        gpu_processes: plan.stages.iter().filter(|stage| stage.gpu).map(|stage| stage.process.to_owned()).collect(),
+        gpu_processes: plan
+            .stages
+            .iter()
+            .filter(|stage| stage.gpu)
+            .map(|stage| stage.process.to_owned())
+            .collect(),
         gpus_per_task: 1,
         rates: settings.rates.as_ref().map(|rates| rates.value.clone()),
         ..SummaryOptions::default()

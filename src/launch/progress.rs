@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::error::Error;
 use crate::trace::{Follower, Status, TaskRecord, units};
 use crate::ui::Ui;
 
@@ -64,6 +65,11 @@ impl<'a> Progress<'a> {
             1 => self.say("stopping: waiting for Nextflow to end its tasks; once more to kill them"),
             _ => self.say("killing all tasks"),
         }
+    }
+
+    /// Something that the run goes on in spite of.
+    pub fn warn(&self, error: &Error) {
+        self.print(|ui| ui.warn(error));
     }
 
     /// The engine has ended: the last rows of the trace, then quiet.

@@ -46,7 +46,9 @@ mod tests {
     #[test]
     fn reads_the_last_session() {
         let folder = tempfile::tempdir().unwrap();
-        let line = |session: &str| format!("2026-12-02 10:00:00\t3.1s\tsad_hopper\tOK\tabc\t{session}\tnextflow run x\n");
+        let line = |session: &str| {
+            format!("2026-12-02 10:00:00\t3.1s\tsad_hopper\tOK\tabc\t{session}\tnextflow run x\n")
+        };
         std::fs::write(folder.path().join("history"), line("one") + &line("two")).unwrap();
         assert_eq!(last(folder.path()).as_deref(), Some("two"));
     }

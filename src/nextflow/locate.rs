@@ -1,6 +1,7 @@
 //! Which Nextflow and which Java a run will use.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -22,6 +23,17 @@ pub enum Origin {
     Path,
     /// The engine that scfoundry keeps in its cache.
     Managed,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Origin::Option => "--nextflow",
+            Origin::Environment => "$SCFOUNDRY_NEXTFLOW",
+            Origin::Path => "PATH",
+            Origin::Managed => "managed",
+        })
+    }
 }
 
 /// An engine that can be started: `program prefix… run …` with `env` added to the environment.

@@ -36,9 +36,7 @@ pub fn surroundings(place: &Place<'_>, gpu: bool) -> Surroundings {
             container_options: gpu.then(|| "--nv".to_owned()),
             before_script: visible_devices(place, gpu),
         },
-        Runtime::None => {
-            Surroundings { container_options: None, before_script: visible_devices(place, gpu) }
-        }
+        Runtime::None => Surroundings { container_options: None, before_script: visible_devices(place, gpu) },
     }
 }
 
@@ -119,12 +117,8 @@ mod tests {
     use super::*;
 
     fn options(runtime: Runtime, gpus: &[u32], gpu: bool) -> Surroundings {
-        let place = Place {
-            runtime,
-            config: &Config::default(),
-            gpus: &Gpus(gpus.to_vec()),
-            scheduled: false,
-        };
+        let place =
+            Place { runtime, config: &Config::default(), gpus: &Gpus(gpus.to_vec()), scheduled: false };
         surroundings(&place, gpu)
     }
 
@@ -138,7 +132,9 @@ mod tests {
 
     #[test]
     fn cpu_tasks_get_no_gpu_flag() {
-        for runtime in [Runtime::Docker, Runtime::Podman, Runtime::Apptainer, Runtime::Singularity, Runtime::None] {
+        for runtime in
+            [Runtime::Docker, Runtime::Podman, Runtime::Apptainer, Runtime::Singularity, Runtime::None]
+        {
             let text = format!("{:?}", options(runtime, &[0], false));
             assert!(!text.contains("gpu") && !text.contains("--nv") && !text.contains("CUDA"), "{text}");
         }

@@ -124,7 +124,11 @@ impl Plan {
             executor,
             configs: configs(request)?,
             profile: request.profile.clone(),
-            nextflow_text: request.nextflow_args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            nextflow_text: request
+                .nextflow_args
+                .iter()
+                .map(|arg| arg.to_string_lossy().into_owned())
+                .collect(),
             nextflow_args: request.nextflow_args.clone(),
             strict: request.strict,
             resume: None,
@@ -138,7 +142,12 @@ impl Plan {
     }
 
     /// What the pipeline reads: the parameters by name, and the plan's decisions it needs.
-    fn pipeline_parameters(&self, values: Map<String, Value>, read: Vec<String>, label: &str) -> Map<String, Value> {
+    fn pipeline_parameters(
+        &self,
+        values: Map<String, Value>,
+        read: Vec<String>,
+        label: &str,
+    ) -> Map<String, Value> {
         let work = |stage: &Stage| match &stage.work {
             Work::Kernel(name) => (stage.process.to_owned(), json!({ "kernel": name })),
             Work::Runner(script) => (stage.process.to_owned(), json!({ "runner": script })),
@@ -184,7 +193,8 @@ fn gather_inputs(typed: &[(Role, PathBuf)]) -> Result<Vec<Input>> {
     }
     let mut found = Vec::new();
     for role in roles.into_iter().filter(|role| *role != Role::Fitted) {
-        let paths: Vec<PathBuf> = typed.iter().filter(|(r, _)| *r == role).map(|(_, path)| path.clone()).collect();
+        let paths: Vec<PathBuf> =
+            typed.iter().filter(|(r, _)| *r == role).map(|(_, path)| path.clone()).collect();
         found.extend(inputs::resolve(role, &paths)?);
     }
     Ok(found)
@@ -214,7 +224,8 @@ fn native_cpus(config: &Config, executor: &str) -> Option<usize> {
 
 /// The method's name; for scores the folder of the first embedding, which names the method that made it.
 fn label(request: &Request, inputs: &[Input]) -> String {
-    let folder = || inputs.first()?.path.parent()?.file_name().map(|name| name.to_string_lossy().into_owned());
+    let folder =
+        || inputs.first()?.path.parent()?.file_name().map(|name| name.to_string_lossy().into_owned());
     let fallback = match request.task {
         Task::Benchmark | Task::Geometry => folder(),
         _ => None,

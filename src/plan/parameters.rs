@@ -58,7 +58,9 @@ pub fn gather(request: &Request, profile: Option<&Profile>, catalogue: &Catalogu
 fn pipeline_name(given: &Given, profile: Option<&Profile>) -> String {
     let batch = profile.and_then(|profile| profile.embed.as_ref()?.batch.as_ref());
     match batch {
-        Some(batch) if given.source == Source::Option && given.name == "batch_size" => batch.parameter.clone(),
+        Some(batch) if given.source == Source::Option && given.name == "batch_size" => {
+            batch.parameter.clone()
+        }
         _ => given.name.clone(),
     }
 }
@@ -169,7 +171,7 @@ fn fit(given: &Given, default: &Value) -> Result<Value> {
     }
 }
 
-/// Why a given parameter does nothing.
+/// Why a given parameter does nothing here, or what becomes of it.
 fn unused(
     request: &Request,
     given: &Given,
@@ -177,31 +179,22 @@ fn unused(
     catalogue: &Catalogue,
     read: &[String],
 ) -> String {
-    let flag = given.flag();
-    let who = profile.map_or(request.task.name(), |profile| profile.name.as_str());
-    let others = readers(request.task, &given.name, catalogue);
-    if given.source == Source::Option || !others.is_empty() {
-        let mut text = format!("{flag} is not used: {who} does not read it in {}", request.task);
-        if !others.is_empty() {
-            text.push_str(&format!(" (methods that do: {})", others.join(", ")));
-        }
+    let task = request.task;
+    let option = MethodOption::ALL.into_iter().find(|option| option.flag() == given.flag());
+    let known = profile.and_then(|profile| match option {
+        Some(option) => catalogue.unused_option(profile, task, option),
+        None => catalogue.unused_parameter(profile, task, &given.name),
+    });
+    if let Some(text) = known {
         return text;
     }
     let guess = match nearest(&given.name, read.iter().map(String::as_str)).first() {
         Some(name) => format!("; did you mean --{name}?"),
         None => String::new(),
     };
-    format!("{flag} is not an option of `{}`: passed on to the pipeline as parameter {}{guess}", request.task, given.name)
-}
-
-/// Methods that read the parameter `name` in `task`.
-fn readers<'a>(task: Task, name: &str, catalogue: &'a Catalogue) -> Vec<&'a str> {
-    let option = MethodOption::ALL
-        .into_iter()
-        .find(|option| option.flag().trim_start_matches('-').replace('-', "_") == name);
-    let reads = |profile: &&Profile| match option {
-        Some(option) => profile.honours(task, option),
-        None => profile.reads(task, name),
-    };
-    catalogue.iter().filter(reads).map(|profile| profile.name.as_str()).collect()
+    format!(
+        "{} is not an option of `{task}`; it goes on to the pipeline as parameter {}{guess}",
+        given.flag(),
+        given.name
+    )
 }

@@ -20,7 +20,8 @@ pub enum Runtime {
 }
 
 impl Runtime {
-    const ENGINES: [Runtime; 4] = [Runtime::Docker, Runtime::Podman, Runtime::Apptainer, Runtime::Singularity];
+    const ENGINES: [Runtime; 4] =
+        [Runtime::Docker, Runtime::Podman, Runtime::Apptainer, Runtime::Singularity];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -83,7 +84,9 @@ impl Gpus {
         for part in text.split(',') {
             match part.trim().parse::<u32>() {
                 Ok(number) if !numbers.contains(&number) => numbers.push(number),
-                Ok(number) => return Err(bad_gpu(text, named).cause(format_args!("{number} stands there twice"))),
+                Ok(number) => {
+                    return Err(bad_gpu(text, named).cause(format_args!("{number} stands there twice")));
+                }
                 Err(_) => return Err(bad_gpu(text, named)),
             }
         }

@@ -87,7 +87,13 @@ pub fn unavailable(task: Task, stages: &[Stage]) -> Option<String> {
 }
 
 /// The files of a finished run. `staged` is where the pipeline publishes them below the run directory's `outputs`.
-pub fn outputs(task: Task, label: &str, inputs: &[Input], parameters: &Parameters<'_>, outdir: &Path) -> Vec<Output> {
+pub fn outputs(
+    task: Task,
+    label: &str,
+    inputs: &[Input],
+    parameters: &Parameters<'_>,
+    outdir: &Path,
+) -> Vec<Output> {
     let named = |role| inputs.iter().find(|input| input.role == role).map(|input| input.id.as_str());
     let relative: Vec<String> = match task {
         Task::Embed => inputs.iter().map(|input| format!("embeddings/{label}/{}.h5ad", input.id)).collect(),
@@ -104,7 +110,8 @@ pub fn outputs(task: Task, label: &str, inputs: &[Input], parameters: &Parameter
         }
         Task::Finetune => {
             let model = named(Role::Reference).map(|id| format!("finetune/finetuned_models/{label}/{id}"));
-            let labels = named(Role::Query).map(|id| predictions(&format!("finetune/prediction/{label}"), id));
+            let labels =
+                named(Role::Query).map(|id| predictions(&format!("finetune/prediction/{label}"), id));
             model.into_iter().chain(labels.into_iter().flatten()).collect()
         }
         Task::Benchmark => {
@@ -115,7 +122,8 @@ pub fn outputs(task: Task, label: &str, inputs: &[Input], parameters: &Parameter
                 _ => &["bio_conservation", "batch_mixing"],
             };
             let table = |group: &&str| {
-                ["long", "wide"].map(|form| format!("benchmark/{label}_{group}_{clustering}_metrics_{form}.csv"))
+                ["long", "wide"]
+                    .map(|form| format!("benchmark/{label}_{group}_{clustering}_metrics_{form}.csv"))
             };
             groups.iter().flat_map(table).collect()
         }

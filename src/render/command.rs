@@ -80,13 +80,15 @@ mod tests {
 
     #[test]
     fn the_script_gives_the_shell_back_every_byte() {
-        let hostile: Vec<OsString> = ["", "two words", "it's", "$HOME;`id`", "\\", "γδ", "a\nb"].map(OsString::from).into();
+        let hostile: Vec<OsString> =
+            ["", "two words", "it's", "$HOME;`id`", "\\", "γδ", "a\nb"].map(OsString::from).into();
         let mut line = b"printf '%s\\0'".to_vec();
         for word in &hostile {
             line.push(b' ');
             line.extend(shell_word(word));
         }
-        let output = std::process::Command::new("sh").arg("-c").arg(OsStr::from_bytes(&line)).output().unwrap();
+        let output =
+            std::process::Command::new("sh").arg("-c").arg(OsStr::from_bytes(&line)).output().unwrap();
         let words: Vec<&[u8]> = output.stdout.split(|byte| *byte == 0).collect();
         let expected: Vec<&[u8]> = hostile.iter().map(|word| word.as_bytes()).collect();
         assert_eq!(words[..words.len() - 1], expected[..]);

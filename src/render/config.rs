@@ -18,7 +18,8 @@ pub fn workspace_config(runtime: Runtime, gpus: &Gpus) -> String {
     script.comment("Settings of all runs in this workspace. This file is yours: scfoundry reads it and never changes it.");
     script.blank();
     script.scope("params", |params| {
-        params.comment("GPUs for inference, as nvidia-smi numbers them: '0', or '0,1' for two tasks at once.");
+        params
+            .comment("GPUs for inference, as nvidia-smi numbers them: '0', or '0,1' for two tasks at once.");
         params.set("gpu_id", gpus.to_string());
     });
     script.blank();

@@ -189,8 +189,12 @@ mod tests {
 
     #[test]
     fn values_by_type() {
-        let json: serde_json::Value = serde_json::json!({"a": [1, 2.5, null, true], "b c": {}, "n": 3000000000_i64});
-        assert_eq!(Value::from(&json).to_string(), "['a': [1, 2.5d, null, true], 'b c': [:], 'n': 3000000000L]");
+        let json: serde_json::Value =
+            serde_json::json!({"a": [1, 2.5, null, true], "b c": {}, "n": 3000000000_i64});
+        assert_eq!(
+            Value::from(&json).to_string(),
+            "['a': [1, 2.5d, null, true], 'b c': [:], 'n': 3000000000L]"
+        );
     }
 
     #[test]

@@ -272,7 +272,8 @@ mod tests {
 
     #[test]
     fn only_the_chosen_profile_counts() {
-        let text = "profiles { slurm { process.executor = 'slurm' } local { process { executor = 'local' } } }";
+        let text =
+            "profiles { slurm { process.executor = 'slurm' } local { process { executor = 'local' } } }";
         assert_eq!(config(text, None).get("process.executor"), None);
         assert_eq!(config(text, Some("slurm")).get("process.executor"), Some("slurm"));
         assert_eq!(config(text, Some("slurm,local")).get("process.executor"), Some("local"));
@@ -281,7 +282,8 @@ mod tests {
     #[test]
     fn included_files_come_first() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("site.config"), "docker.enabled = true\nparams.gpu_id = 3").unwrap();
+        std::fs::write(folder.path().join("site.config"), "docker.enabled = true\nparams.gpu_id = 3")
+            .unwrap();
         let path = folder.path().join("nextflow.config");
         std::fs::write(&path, "includeConfig 'site.config'\nparams.gpu_id = 1\n").unwrap();
         let config = Config::read(&path, None).unwrap();

@@ -98,7 +98,8 @@ impl Workspace {
     ///
     /// The marker comes last, so that an interrupted `init` leaves no workspace that only looks whole.
     pub fn create(&self, nextflow_config: &str, settings: &str, force: bool) -> Result<()> {
-        let folders = [self.weights(), self.cache().join(".shared"), self.results(), self.runs(), self.methods()];
+        let folders =
+            [self.weights(), self.cache().join(".shared"), self.results(), self.runs(), self.methods()];
         for folder in folders {
             std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
         }
@@ -109,7 +110,8 @@ impl Workspace {
             write_atomically(&self.settings_file(), settings.as_bytes())?;
         }
         if force || !self.exists() {
-            let marker = json!({ "scfoundry": env!("CARGO_PKG_VERSION"), "created": jiff::Zoned::now().timestamp() });
+            let marker =
+                json!({ "scfoundry": env!("CARGO_PKG_VERSION"), "created": jiff::Zoned::now().timestamp() });
             write_atomically(&self.root.join(MARKER), format!("{marker:#}\n").as_bytes())?;
         }
         Ok(())
