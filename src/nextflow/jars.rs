@@ -18,6 +18,8 @@ use crate::ui::Ui;
 
 const POM: &str = include_str!("../../templates/engine/pom.xml");
 const LOCK: &str = include_str!("../../templates/engine/jars.lock");
+/// In full, with the version left to the pom: a prefix would be looked up on the network.
+const GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies";
 const REPORT_EVERY: Duration = Duration::from_secs(3);
 
 /// A jar as it must be.
@@ -168,7 +170,7 @@ fn fetch(
     };
     let mut command = Command::new(tool);
     command.env_clear().envs(request.environment()).current_dir(workspace).stdin(Stdio::null());
-    command.arg("--batch-mode").arg("--file").arg(&pom).arg("dependency:copy-dependencies");
+    command.arg("--batch-mode").arg("--file").arg(&pom).arg(GOAL);
     command.arg(option("outputDirectory", into));
     command.args(repository.map(|path| option("maven.repo.local", path)));
     group::end_with_parent(&mut command);

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -25,6 +25,8 @@ pub struct Spec {
     /// The arguments of the engine; with none it is only located.
     pub args: Vec<String>,
     pub raw: bool,
+    /// Stay alive after the run.
+    pub linger: bool,
 }
 
 #[test]
@@ -68,6 +70,10 @@ fn driver() {
             note(format!("outcome {code:?} {signal:?} {interrupted:?} {killed}"));
         }
         Err(error) => note(format!("error {error}")),
+    }
+    if spec.linger {
+        note("lingering".to_owned());
+        std::thread::sleep(Duration::from_secs(60));
     }
 }
 
@@ -129,6 +135,10 @@ impl Driver {
 
     pub fn signal(&self, signal: Signal) {
         rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub fn status(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
     }
 
     /// Waits for the end; gives what happened.
