@@ -45,7 +45,11 @@ install_wanted() {
         exit 4
     fi
     echo "installing ${wanted[*]}" >&2
-    apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive "${install[@]}" -qq >&2
+    # One unreachable source among others is no reason to stop: the next line tells.
+    apt-get update -qq >&2 || true
+    if ! DEBIAN_FRONTEND=noninteractive "${install[@]}" -qq >&2; then
+        echo "error: apt-get cannot install ${wanted[*]}" >&2
+        exit 4
+    fi
     wanted=()
 }

@@ -129,7 +129,7 @@ for group; do
             ;;
     esac
 done
-install_wanted || exit 4
+install_wanted
 for group; do run_group "$group"; done
 
 echo
