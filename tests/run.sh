@@ -60,10 +60,23 @@ unit() {
 
 judge() {
     if make_venv; then
+        check demo_is_made_again
         SCFOUNDRY_TEST_PYTHON=$root/.venv/bin/python cargo_test judge --ignored judge_
     else
         fail 'judge: .venv could not be made'
     fi
+}
+
+# The demo data come out of the script byte for byte as committed.
+demo_is_made_again() {
+    local made file status=0
+    made=$(mktemp -d)
+    .venv/bin/python demo/make_demo.py "$made" || status=1
+    for file in demo/*.h5ad; do
+        cmp "$file" "$made/${file##*/}" || status=1
+    done
+    rm -rf "$made"
+    return "$status"
 }
 
 # Made once: again only when the requirements change.
