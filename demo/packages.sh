@@ -19,14 +19,18 @@ has_java() {
     [[ $version =~ version\ \"([0-9]+) ]] && ((BASH_REMATCH[1] >= 17))
 }
 
-# What it takes to build: HDF5 is compiled from source. Rust itself is the user's to choose.
-need_build_tools() {
+# Rust is the user's to choose, so it is asked for and not brought.
+need_cargo() {
     PATH=$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/bin
-    if ! command -v cargo >/dev/null; then
-        echo 'error: cargo is not on PATH' >&2
-        echo 'hint: install Rust 1.89 or newer with rustup; Debian 12 packages an older one' >&2
-        exit 4
-    fi
+    command -v cargo >/dev/null && return
+    echo 'error: cargo is not on PATH' >&2
+    echo 'hint: install Rust 1.89 or newer with rustup; Debian 12 packages an older one' >&2
+    exit 4
+}
+
+# What it takes to build: HDF5 is compiled from source.
+need_build_tools() {
+    need_cargo
     command -v cc >/dev/null || wanted+=(gcc libc6-dev)
     need cmake
     need make
@@ -41,7 +45,11 @@ install_wanted() {
         exit 4
     fi
     echo "installing ${wanted[*]}" >&2
-    apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive "${install[@]}" -qq >&2
+    # One unreachable source among others is no reason to stop: the next line tells.
+    apt-get update -qq >&2 || true
+    if ! DEBIAN_FRONTEND=noninteractive "${install[@]}" -qq >&2; then
+        echo "error: apt-get cannot install ${wanted[*]}" >&2
+        exit 4
+    fi
     wanted=()
 }
