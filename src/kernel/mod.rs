@@ -1,1 +1,1 @@
-//! TODO
+pub mod pca;
