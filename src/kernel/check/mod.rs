@@ -119,8 +119,8 @@ pub fn check(data: &H5ad, request: &Request<'_>) -> Result<Report> {
         gene_names: names.facts(),
         duplicate_cells: same_cells.count,
         duplicate_genes: same_genes.count,
-        labels,
-        batches,
+        labels: labels.map(ColumnFacts::shortened),
+        batches: batches.map(ColumnFacts::shortened),
         obsm: data.obsm_keys().to_vec(),
     };
     let method = profile.map(|profile| profile.name.clone());
