@@ -101,9 +101,9 @@ pub(super) struct CellValues {
     pub genes: u32,
 }
 
-/// Reads `matrix` once. Memory: 16 bytes a cell (8 more while a median is taken), 4 bytes a gene, and the block the matrix hands out.
+/// Reads `matrix` once, on the calling thread.
 ///
-/// A single thread: the arithmetic takes about a tenth of the time that inflating the same values does.
+/// Memory: 16 bytes a cell (8 more while a median is taken), 4 bytes a gene, and the block the matrix hands out.
 pub(super) fn scan(matrix: &dyn RowBlocks) -> Result<Scan> {
     let (cells, genes) = matrix.shape();
     let mut scan = Scan {
