@@ -2,6 +2,8 @@
 
 use hdf5_metno_sys::h5z::H5Zfilter_avail;
 
+use super::lzf;
+
 /// A filter we undo ourselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filter {
@@ -78,7 +80,7 @@ pub(super) fn undo(
         }
         bytes = match filter {
             Filter::Deflate => inflate(&bytes, capacity)?,
-            Filter::Lzf => unlzf(&bytes, capacity)?,
+            Filter::Lzf => lzf::decode(&bytes, capacity)?,
             Filter::Shuffle => unshuffle(&bytes, element_size),
             Filter::Fletcher32 => verify(bytes)?,
         };
@@ -96,41 +98,6 @@ fn inflate(stored: &[u8], capacity: usize) -> Result<Vec<u8>, String> {
         .zlib_decompress(stored, &mut bytes)
         .map_err(|error| format!("a gzip-compressed chunk is damaged ({error})"))?;
     bytes.truncate(length);
-    Ok(bytes)
-}
-
-/// LZF: a control byte below 32 begins that many literals plus one; else it is a back reference of 3 bits of length
-/// (7: one more byte follows) and 13 bits of distance.
-fn unlzf(stored: &[u8], capacity: usize) -> Result<Vec<u8>, String> {
-    let damaged = || "an lzf-compressed chunk is damaged".to_owned();
-    let mut bytes = Vec::with_capacity(capacity);
-    let mut rest = stored;
-    while let Some((&control, after)) = rest.split_first() {
-        rest = after;
-        let control = usize::from(control);
-        if control < 32 {
-            let (literals, after) = rest.split_at_checked(control + 1).ok_or_else(damaged)?;
-            bytes.extend_from_slice(literals);
-            rest = after;
-        } else {
-            let mut length = control >> 5;
-            if length == 7 {
-                let (&more, after) = rest.split_first().ok_or_else(damaged)?;
-                length += usize::from(more);
-                rest = after;
-            }
-            let (&low, after) = rest.split_first().ok_or_else(damaged)?;
-            rest = after;
-            let distance = ((control & 31) << 8 | usize::from(low)) + 1;
-            let start = bytes.len().checked_sub(distance).ok_or_else(damaged)?;
-            for position in start..start + length + 2 {
-                bytes.push(bytes[position]);
-            }
-        }
-        if bytes.len() > capacity {
-            return Err(damaged());
-        }
-    }
     Ok(bytes)
 }
 
@@ -189,15 +156,6 @@ fn fletcher32(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lzf_copies_overlapping_runs() {
-        // "a", then 9 bytes from one byte before: length 7 means another byte of length, here 0.
-        assert_eq!(unlzf(&[0, b'a', 0xe0, 0, 0], 10).unwrap(), b"aaaaaaaaaa");
-        assert!(unlzf(&[0, b'a', 0xe0, 0, 0], 9).is_err());
-        assert!(unlzf(&[0x20, 0], 9).is_err(), "reference before the beginning");
-        assert!(unlzf(&[3, 1], 9).is_err(), "literals missing");
-    }
 
     #[test]
     fn shuffle_keeps_what_does_not_fill_an_element() {

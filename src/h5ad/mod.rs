@@ -3,7 +3,7 @@
 //! ```text
 //! superblock -> source -> array  -> sparse, transpose -> matrix    large numbers, past the HDF5 library
 //!                      -> values -> frame, column                  annotation
-//!                                               frame_writer -> write
+//!                                               keep, encode -> write
 //! ```
 //!
 //! The format: <https://anndata.readthedocs.io/en/stable/fileformat-prose.html>, and for files of anndata before 0.8 the
@@ -12,10 +12,15 @@
 mod array;
 mod attribute;
 mod block;
+#[cfg(test)]
+mod case_tests;
 mod column;
 mod element;
+mod encode;
 mod filter;
 mod frame;
+mod keep;
+mod lzf;
 mod matrix;
 mod native;
 mod source;
@@ -24,6 +29,8 @@ mod superblock;
 mod transpose;
 mod values;
 mod write;
+#[cfg(test)]
+mod write_tests;
 
 use std::fmt;
 use std::path::Path;
@@ -102,7 +109,7 @@ impl H5ad {
         if raw.is_some() {
             slots.push(Slot::Raw);
         }
-        let obsm_keys = write::obsm_keys(&source)?;
+        let obsm_keys = keep::obsm_keys(&source)?;
         let file = H5ad { source, obs, var, raw, slots, obsm_keys };
         if file.slots.contains(&Slot::X) {
             file.matrix(&Slot::X)?;

@@ -7,6 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
+use std::sync::Once;
 
 use hdf5_metno::{Container, Dataset, Datatype, Error, File, Group, Result, from_id, h5check, sync::sync};
 use hdf5_metno_sys::h5::{HADDR_UNDEF, H5free_memory, hbool_t, herr_t, hsize_t};
@@ -20,9 +21,12 @@ use hdf5_metno_sys::h5p::{
 };
 use hdf5_metno_sys::h5s::{H5S_ALL, H5S_seloper_t, H5Screate_simple, H5Sselect_hyperslab};
 use hdf5_metno_sys::h5t::{
-    H5T_NATIVE_DOUBLE, H5T_class_t, H5Tcopy, H5Tcreate, H5Tget_member_name, H5Tget_member_type, H5Tget_nmembers,
-    H5Tinsert, H5Tis_variable_str, H5Treclaim,
+    H5T_NATIVE_DOUBLE, H5T_class_t, H5Tcopy, H5Tcreate, H5Tget_array_dims2, H5Tget_array_ndims, H5Tget_class,
+    H5Tget_member_name, H5Tget_member_type, H5Tget_nmembers, H5Tget_super, H5Tinsert, H5Tis_variable_str,
+    H5Treclaim,
 };
+
+use super::lzf;
 
 unsafe extern "C" {
     // Not bound by the -sys crate (HDF5 1.14.6 has it).
@@ -56,6 +60,9 @@ pub(super) fn create(path: &Path) -> Result<File> {
 fn with_access(path: &Path, call: impl FnOnce(*const c_char, hid_t) -> hid_t) -> Result<File> {
     let name = c_string(path.as_os_str().as_bytes())?;
     sync(|| {
+        static REGISTERED: Once = Once::new();
+        // Without it lzf-compressed files give an error of their own.
+        REGISTERED.call_once(|| drop(lzf::register()));
         // SAFETY: plain calls with identifiers that live until the end of this closure.
         unsafe {
             let access = Scoped(h5check(H5Pcreate(*H5P_CLS_FILE_ACCESS))?);
@@ -229,6 +236,21 @@ pub(super) fn field_type(name: &str, datatype: &Datatype) -> Result<Datatype> {
         let compound: Datatype = from_id(h5check(H5Tcreate(H5T_class_t::H5T_COMPOUND, datatype.size()))?)?;
         h5check(H5Tinsert(compound.id(), name.as_ptr(), 0, datatype.id()))?;
         Ok(compound)
+    })
+}
+
+/// The base type and the lengths of an array type; any other type is its own base.
+pub(super) fn array_parts(datatype: &Datatype) -> Result<(Datatype, Vec<usize>)> {
+    // SAFETY: queries of a live type; the lengths are as many as the dimensions, which HDF5 limits to 32.
+    sync(|| unsafe {
+        if H5Tget_class(datatype.id()) != H5T_class_t::H5T_ARRAY {
+            return Ok((datatype.clone(), Vec::new()));
+        }
+        let mut lengths = [0 as hsize_t; 32];
+        h5check(H5Tget_array_dims2(datatype.id(), lengths.as_mut_ptr()))?;
+        let dimensions = h5check(H5Tget_array_ndims(datatype.id()))? as usize;
+        let lengths = lengths.iter().take(dimensions).map(|&length| length as usize).collect();
+        Ok((from_id(h5check(H5Tget_super(datatype.id()))?)?, lengths))
     })
 }
 

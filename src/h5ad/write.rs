@@ -1,9 +1,21 @@
 //! Writing an embedding as an AnnData file, all at once or not at all.
 
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
+use std::str::FromStr;
 
-use super::H5ad;
-use crate::error::Result;
+use hdf5_metno::Group;
+use hdf5_metno::dataset::{AllocTime, FillTime};
+use hdf5_metno::types::VarLenUnicode;
+use tempfile::TempPath;
+
+use super::encode::Target;
+use super::{H5ad, keep, native};
+use crate::error::{Error, Result};
+
+/// Values turned into bytes at once.
+const VALUES_PER_WRITE: usize = 1 << 18;
 
 /// An embedding of the cells of a file, to be written.
 #[derive(Debug, Clone, Copy)]
@@ -25,11 +37,123 @@ pub enum UnsValue {
     Texts(Vec<String>),
 }
 
-/// Writes an embedding of the cells of `source` to `path`, with `obs` and `obsm` of `source` kept.
-pub fn write_embedding(_path: &Path, _embedding: EmbeddingRef<'_>, _source: &H5ad) -> Result<()> {
-    todo!()
+/// Writes an embedding of the cells of `source` to `path` as anndata 0.8 and later write it.
+///
+/// X is the embedding (float32, cells x dims, contiguous), the variables are called V1, V2, …; `obs` and `obsm` are those of
+/// `source`, with all types unchanged. A slash in a column's name, which anndata cannot read, becomes an underscore.
+///
+/// The file appears under its name when it is complete and on disk; on an error nothing is left. A full disk is an
+/// error of kind `Environment`.
+pub fn write_embedding(path: &Path, embedding: EmbeddingRef<'_>, source: &H5ad) -> Result<()> {
+    let cells = source.n_obs();
+    if cells.checked_mul(embedding.dims) != Some(embedding.values.len()) {
+        let (values, dims) = (embedding.values.len(), embedding.dims);
+        return Err(Error::failed(format_args!("{values} values are no embedding of {cells} cells in {dims} dimensions")));
+    }
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let io = || Error::io("write", path);
+    let temporary = tempfile::Builder::new()
+        .prefix(".embedding-")
+        .suffix(".h5ad.part")
+        // As for any new file, less what the umask takes away.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory)
+        .map_err(io())?
+        .into_temp_path();
+    let place = write_structure(&temporary, path, embedding, source)?;
+    write_values(&temporary, place, embedding.values).map_err(io())?;
+    persist(temporary, path, directory).map_err(io())
 }
 
-pub(super) fn obsm_keys(_source: &super::source::Source) -> Result<Vec<String>> {
-    Ok(Vec::new())
+/// Writes all but the values of X; the result is where in the file these go.
+fn write_structure(
+    temporary: &Path,
+    path: &Path,
+    embedding: EmbeddingRef<'_>,
+    source: &H5ad,
+) -> Result<Option<u64>> {
+    let target = Target(path.to_owned());
+    let root = native::create(temporary).map_err(|error| target.fault(error))?;
+    target.mark(&root, "anndata", "0.1.0")?;
+    keep::frame(&target, source.obs(), &root, "obs")?;
+    let var = target.group(&root, "var", "dataframe", "0.2.0")?;
+    let names: Vec<String> = (1..=embedding.dims).map(|dimension| format!("V{dimension}")).collect();
+    target.texts(&var, "_index", &names)?;
+    target.attribute(&var, "_index", "_index")?;
+    target.attributes(&var, "column-order", &[])?;
+    keep::obsm(&target, source.obs().source(), &target.dictionary(&root, "obsm")?)?;
+    let uns = target.dictionary(&root, "uns")?;
+    for (key, value) in embedding.uns {
+        write_uns(&target, &uns, key, value)?;
+    }
+    for empty in ["layers", "obsp", "varm", "varp"] {
+        target.dictionary(&root, empty)?;
+    }
+    let create = || {
+        let dataset = root
+            .new_dataset::<f32>()
+            .shape((source.n_obs(), embedding.dims))
+            .no_chunk()
+            .alloc_time(Some(AllocTime::Early))
+            .fill_time(FillTime::Never)
+            .create("X")?;
+        Ok((native::offset(&dataset), dataset))
+    };
+    let (place, dataset) = create().map_err(|error| target.fault(error))?;
+    target.mark(&dataset, "array", "0.2.0")?;
+    drop((dataset, var, uns));
+    root.flush().and_then(|()| root.close()).map_err(|error| target.fault(error))?;
+    Ok(place)
+}
+
+fn write_uns(target: &Target, uns: &Group, key: &str, value: &UnsValue) -> Result<()> {
+    if let Some((outer, inner)) = key.split_once('/') {
+        let group = if uns.link_exists(outer) {
+            uns.group(outer).map_err(|error| target.fault(error))?
+        } else {
+            target.dictionary(uns, outer)?
+        };
+        return write_uns(target, &group, inner, value);
+    }
+    match value {
+        UnsValue::Text(text) => {
+            let unicode = VarLenUnicode::from_str(text).map_err(|_| {
+                let path = target.path().display();
+                Error::failed(format_args!("cannot write {path}")).cause(format_args!("uns/{key} holds a NUL character"))
+            })?;
+            target.scalar(uns, key, &unicode, "string")
+        }
+        UnsValue::Integer(value) => target.scalar(uns, key, value, "numeric-scalar"),
+        UnsValue::Float(value) => target.scalar(uns, key, value, "numeric-scalar"),
+        UnsValue::Floats(values) => {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+            let double = native::native_double().map_err(|error| target.fault(error))?;
+            target.numbers(uns, key, &double, &[values.len()], &bytes)
+        }
+        UnsValue::Texts(values) => target.texts(uns, key, values),
+    }
+}
+
+/// Writes the values of X past HDF5, whose errors do not tell a full disk reliably.
+fn write_values(temporary: &Path, place: Option<u64>, values: &[f32]) -> std::io::Result<()> {
+    let Some(mut place) = place else { return Ok(()) };
+    let file = File::options().write(true).open(temporary)?;
+    for values in values.chunks(VALUES_PER_WRITE) {
+        // The dataset's type is that of this machine.
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        file.write_all_at(&bytes, place)?;
+        place += bytes.len() as u64;
+    }
+    Ok(())
+}
+
+fn persist(temporary: TempPath, path: &Path, directory: &Path) -> std::io::Result<()> {
+    File::open(&temporary)?.sync_all()?;
+    temporary.persist(path).map_err(|error| error.error)?;
+    // The new name itself must reach the disk; where directories cannot be synchronised, it will in time.
+    File::open(directory).and_then(|directory| directory.sync_all()).ok();
+    Ok(())
 }

@@ -1,0 +1,162 @@
+//! What an embedding file keeps of the file it was made from: `obs` and `obsm`, re-encoded where they are old.
+
+use std::sync::Arc;
+
+use hdf5_metno::{Dataset, Group, LocationType};
+
+use super::element::{Class, Element};
+use super::encode::Target;
+use super::frame::{Storage, legacy_categories, referenced_categories};
+use super::source::Source;
+use super::{Frame, attribute, native, values};
+use crate::error::Result;
+
+/// Writes `frame` as `name` in `parent`: the same columns of the same types, in the encoding of anndata 0.8.
+///
+/// A slash in a column's name makes anndata unable to read the whole file, so it becomes an underscore.
+pub(super) fn frame(target: &Target, frame: &Frame, parent: &Group, name: &str) -> Result<()> {
+    let group = target.group(parent, name, "dataframe", "0.2.0")?;
+    let source = frame.source();
+    let mut taken = vec![frame.index_name().replace('/', "_")];
+    index(target, source, frame, &group, &taken[0])?;
+    for column in frame.column_names() {
+        let mut new_name = column.replace('/', "_");
+        while taken.contains(&new_name) {
+            new_name.push('_');
+        }
+        match &frame.storage {
+            Storage::Group(old) => member(target, source, old, column, &group, &new_name)?,
+            Storage::Compound { dataset, fields } => {
+                let field = fields.iter().find(|(field, _)| field == column);
+                if let Some((field, datatype)) = field {
+                    let into = (&group, new_name.as_str());
+                    legacy_column(target, source, dataset, (field, datatype), into)?;
+                }
+            }
+        }
+        taken.push(new_name);
+    }
+    target.attribute(&group, "_index", &taken[0])?;
+    target.attributes(&group, "column-order", &taken[1..])
+}
+
+fn index(target: &Target, source: &Source, frame: &Frame, group: &Group, name: &str) -> Result<()> {
+    match &frame.storage {
+        Storage::Group(old) => member(target, source, old, frame.index_name(), group, name),
+        Storage::Compound { .. } => target.texts(group, name, frame.index()),
+    }
+}
+
+/// Copies a column or another array or frame `name` of `old` to `new_name` in `group`.
+fn member(
+    target: &Target,
+    source: &Source,
+    old: &Group,
+    name: &str,
+    group: &Group,
+    new_name: &str,
+) -> Result<()> {
+    let shown = format!("{}/{name}", old.name());
+    if let Ok(LocationType::Dataset) = old.loc_type_by_name(name) {
+        let dataset = old.dataset(name).map_err(source.library_fault(&shown))?;
+        return match referenced_categories(source, &dataset)? {
+            None => target.copy_array(source, &dataset, group, new_name),
+            Some(categories) => {
+                let ordered = attribute::is_true(&categories, "ordered");
+                let column = target.group(group, new_name, "categorical", "0.2.0")?;
+                target.flag(&column, "ordered", ordered)?;
+                target.copy_array(source, &dataset, &column, "codes")?;
+                target.copy_array(source, &categories, &column, "categories")
+            }
+        };
+    }
+    let inner = old.group(name).map_err(source.library_fault(&shown))?;
+    inner.copy_to(group, new_name).map_err(|error| target.fault(error))
+}
+
+/// Writes a column of a table of anndata before 0.7.
+fn legacy_column(
+    target: &Target,
+    source: &Source,
+    table: &Dataset,
+    (field, datatype): (&str, &hdf5_metno::Datatype),
+    (group, new_name): (&Group, &str),
+) -> Result<()> {
+    let element = Element::of(datatype.clone()).map_err(source.library_fault(field))?;
+    let categories = if element.is_integer() { legacy_categories(source, field)? } else { None };
+    let Some(categories) = categories else {
+        return target.copy_field(source, table, (field, datatype), group, new_name);
+    };
+    let column = target.group(group, new_name, "categorical", "0.2.0")?;
+    target.flag(&column, "ordered", false)?;
+    target.copy_field(source, table, (field, datatype), &column, "codes")?;
+    target.copy_array(source, &categories, &column, "categories")
+}
+
+/// The names of the entries of `obsm`, sorted.
+pub(super) fn obsm_keys(source: &Source) -> Result<Vec<String>> {
+    let fault = source.library_fault("obsm");
+    let mut keys = match source.hdf5.loc_type_by_name("obsm") {
+        Ok(LocationType::Group) => {
+            source.hdf5.group("obsm").and_then(|obsm| obsm.member_names()).map_err(&fault)?
+        }
+        Ok(LocationType::Dataset) => {
+            let table = source.hdf5.dataset("obsm").map_err(&fault)?;
+            let fields = table.dtype().and_then(|datatype| native::fields(&datatype)).unwrap_or_default();
+            fields.into_iter().map(|(name, _)| name).collect()
+        }
+        _ => Vec::new(),
+    };
+    keys.sort();
+    Ok(keys)
+}
+
+/// Writes all entries of the source's `obsm` into `obsm`.
+pub(super) fn obsm(target: &Target, source: &Arc<Source>, obsm: &Group) -> Result<()> {
+    let fault = source.library_fault("obsm");
+    match source.hdf5.loc_type_by_name("obsm") {
+        Ok(LocationType::Group) => {
+            let old = source.hdf5.group("obsm").map_err(&fault)?;
+            for key in old.member_names().map_err(&fault)? {
+                obsm_entry(target, source, &old, &key, obsm)?;
+            }
+            Ok(())
+        }
+        // Before anndata 0.7 `obsm` was one table whose fields are short arrays.
+        Ok(LocationType::Dataset) => {
+            let table = source.hdf5.dataset("obsm").map_err(&fault)?;
+            values::check(source, &table)?;
+            let datatype = table.dtype().map_err(&fault)?;
+            for (key, datatype) in native::fields(&datatype).map_err(&fault)? {
+                target.copy_field(source, &table, (&key, &datatype), obsm, &key)?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn obsm_entry(target: &Target, source: &Arc<Source>, old: &Group, key: &str, obsm: &Group) -> Result<()> {
+    let shown = format!("obsm/{key}");
+    match old.loc_type_by_name(key) {
+        Ok(LocationType::Dataset) => {
+            let dataset = old.dataset(key).map_err(source.library_fault(&shown))?;
+            let datatype = dataset.dtype().map_err(source.library_fault(&shown))?;
+            let class = Element::of(datatype).map_err(source.library_fault(&shown))?.class;
+            if attribute::encoding(&dataset).is_none() && class == Class::Compound {
+                return dataset.copy_to(obsm, key).map_err(|error| target.fault(error));
+            }
+            target.copy_array(source, &dataset, obsm, key)
+        }
+        Ok(LocationType::Group) => {
+            let group = old.group(key).map_err(source.library_fault(&shown))?;
+            let old_frame = attribute::encoding(&group).as_deref() == Some("dataframe")
+                && attribute::text(&group, "encoding-version").as_deref() == Some("0.1.0");
+            if old_frame {
+                return frame(target, &Frame::open(source, &shown)?, obsm, key);
+            }
+            group.copy_to(obsm, key).map_err(|error| target.fault(error))
+        }
+        _ => Ok(()),
+    }
+}
