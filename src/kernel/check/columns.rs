@@ -1,5 +1,7 @@
 //! The label and the batch column of obs.
 
+use std::fmt;
+
 use crate::error::Result;
 use crate::h5ad::{Frame, Labels};
 use crate::method::Profile;
@@ -33,19 +35,35 @@ impl ColumnFacts {
             .map(|(name, cells)| ClassFacts { name: name.clone(), cells })
             .collect();
         classes.sort_by(|a, b| b.cells.cmp(&a.cells).then_with(|| a.name.cmp(&b.name)));
-        ColumnFacts { column: column.to_owned(), classes, missing }
+        ColumnFacts { column: column.to_owned(), class_count: classes.len(), classes, missing }
+    }
+
+    /// Drops what no reader of a report looks at: a column of measurements has a class for every cell.
+    pub(super) fn shortened(mut self) -> ColumnFacts {
+        self.classes.truncate(1000);
+        self
     }
 
     /// `T cell 27, B cell 17 and 3 more`.
     fn sizes(&self, shown: usize) -> String {
-        let sizes: Vec<String> =
-            self.classes.iter().map(|class| format!("{} {}", class.name, class.cells)).collect();
+        let sizes: Vec<String> = self.classes.iter().map(ClassFacts::to_string).collect();
         listed(&sizes, shown)
     }
 
     /// Names, quoted, of the classes that `keep` picks.
     fn names(&self, keep: impl Fn(&ClassFacts) -> bool) -> Vec<String> {
         self.classes.iter().filter(|class| keep(class)).map(|class| quoted(&class.name)).collect()
+    }
+}
+
+/// `T cell 27`; a name that is a number is quoted: `"1" 20`.
+impl fmt::Display for ClassFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.name.parse::<f64>().is_ok() {
+            write!(f, "{} {}", quoted(&self.name), self.cells)
+        } else {
+            write!(f, "{} {}", self.name, self.cells)
+        }
     }
 }
 
@@ -192,9 +210,8 @@ fn missing_batches(batches: &ColumnFacts, integration: Option<&Profile>) -> Opti
 }
 
 fn small_batches(batches: &ColumnFacts, minimum: usize) -> Option<Finding> {
-    let small: Vec<String> = (batches.classes.iter().filter(|batch| batch.cells < minimum))
-        .map(|batch| format!("{} {}", batch.name, batch.cells))
-        .collect();
+    let small: Vec<String> =
+        (batches.classes.iter().filter(|batch| batch.cells < minimum)).map(ClassFacts::to_string).collect();
     (!small.is_empty()).then(|| {
         let count = counted(small.len(), "batch");
         let message = format!("{count} of fewer than {minimum} cells: {}", listed(&small, 5));
@@ -258,6 +275,11 @@ mod tests {
         let facts = facts(classes, missing);
         let findings = label_findings(&[], None, Some(&facts), role);
         findings.iter().map(|finding| (finding.code, finding.level)).collect()
+    }
+
+    #[test]
+    fn a_number_as_class_is_quoted() {
+        assert_eq!(facts(&[("1", 20), ("b1", 3)], 0).sizes(2), "\"1\" 20, b1 3");
     }
 
     #[test]

@@ -76,7 +76,8 @@ pub struct GeneNameFacts {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ColumnFacts {
     pub column: String,
-    /// Cells of each class, largest class first.
+    pub class_count: usize,
+    /// Cells of each class, largest class first; the largest thousand where there are more.
     pub classes: Vec<ClassFacts>,
     /// Cells without a value.
     pub missing: usize,

@@ -47,9 +47,10 @@ impl GeneNames {
     }
 }
 
-/// The findings on the genes of `var`; `scan` is of X, where there is one.
+/// The findings on the genes of `var`, and of `raw_var` where the file has raw; `scan` is of X, where there is one.
 pub(super) fn findings(
     var: &Frame,
+    raw_var: Option<&Frame>,
     names: &GeneNames,
     duplicates: &Duplicates<'_>,
     scan: Option<&Scan>,
@@ -65,6 +66,7 @@ pub(super) fn findings(
     findings.extend(duplicate_names(duplicates));
     findings.extend(other_features(var));
     findings.extend(scan.and_then(empty_genes));
+    findings.extend(raw_var.and_then(|raw| cut_to_fewer(var.index().len(), raw.index().len())));
     findings
 }
 
@@ -180,9 +182,6 @@ fn remedy(wanted: Option<GeneIds>, kind: NameKind) -> &'static str {
     match (kind, wanted) {
         (NameKind::GenomePrefixed, _) => {
             "in Python: adata.var_names = adata.var_names.str.replace(\"^[^_]+_+\", \"\", regex=True)"
-        }
-        (NameKind::Placeholders, None) => {
-            "check takes the file before it is embedded; every gene needs its symbol or Ensembl id"
         }
         (_, Some(GeneIds::Ensembl)) => {
             "put Ensembl gene ids into var_names; the feature table of the data has them"
@@ -323,6 +322,14 @@ fn empty_genes(scan: &Scan) -> Option<Finding> {
     (empty > 0).then(|| {
         let message = format!("{} of {} without any value but 0", counted(empty, "gene"), scan.genes);
         Finding::info("empty-genes", message)
+    })
+}
+
+/// Highly variable genes alone, most likely: models look up all.
+fn cut_to_fewer(genes: usize, raw_genes: usize) -> Option<Finding> {
+    (raw_genes > genes).then(|| {
+        let message = format!("X has {}, raw has {raw_genes}: X was cut to fewer", counted(genes, "gene"));
+        Finding::info("raw-has-more-genes", message)
     })
 }
 

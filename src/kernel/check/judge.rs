@@ -20,6 +20,8 @@ pub enum ValueKind {
     NotFinite,
     /// Negative values among them: scaled, centred, residuals, or an embedding.
     Negative,
+    /// Whole numbers beyond what is ever counted.
+    TooLarge,
     /// `log1p` of counts that were scaled to one sum in each cell.
     LogNormalised,
     /// Scaled to one sum in each cell.
@@ -39,8 +41,8 @@ impl ValueKind {
             ValueKind::AllZero
         } else if scan.negative.count > 0 {
             ValueKind::Negative
-        } else if scan.fractional.count == 0 && range.max <= LARGEST_COUNT {
-            ValueKind::Counts
+        } else if scan.fractional.count == 0 {
+            if range.max <= LARGEST_COUNT { ValueKind::Counts } else { ValueKind::TooLarge }
         } else if log_target(scan).is_some() {
             ValueKind::LogNormalised
         } else if sum_target(scan).is_some() {
@@ -74,6 +76,7 @@ pub(super) fn appearance(kind: ValueKind, scan: &Scan) -> String {
             "like counts with something subtracted: whole numbers, some negative".into()
         }
         ValueKind::Negative => "scaled or centred".into(),
+        ValueKind::TooLarge => "too large: negative numbers that were read as unsigned, perhaps".into(),
         ValueKind::LogNormalised => {
             format!("log-normalised: expm1 sums to {} in every cell", target(log_target(scan)))
         }
@@ -163,6 +166,7 @@ mod tests {
 
     #[test]
     fn other_fractions() {
+        assert_eq!(kind_of(&[[1.0, 4294967289.0, 1.0]]).0, ValueKind::TooLarge);
         assert_eq!(kind_of(&[[0.5, 100.25, 1.0], [1.0, 1.0, 1.0]]).0, ValueKind::Fractional);
         assert_eq!(kind_of(&[[0.0; 3]; 4]).0, ValueKind::AllZero);
         assert_eq!(

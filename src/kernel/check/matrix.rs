@@ -176,9 +176,7 @@ fn with_remedy(finding: Finding, candidates: &[Candidate]) -> Finding {
             finding.hint(format!("in Python: adata.X = adata.layers[{}]", quoted(name)))
         }
         Some(_) => finding.hint("in Python: adata = adata.raw.to_adata()"),
-        None => {
-            finding.hint("start from the file with the raw counts: they cannot be told from these values")
-        }
+        None => finding.hint("start from the file that holds the raw counts"),
     }
 }
 
@@ -204,9 +202,9 @@ fn odd_values(scan: &Scan, obs: &Frame, var: &Frame, needs_counts: bool) -> Vec<
     ];
     let describe = |(tally, code, one, many, level): (&Tally, _, _, _, _)| {
         let first = tally.first?;
-        let verb = if tally.count == 1 { format!("value is {one}") } else { format!("values are {many}") };
+        let verb = if tally.count == 1 { format!("is {one}") } else { format!("are {many}") };
         let message = format!(
-            "{} of {} non-zero {verb}; the first is {} in cell {}, gene {}",
+            "{} of {} non-zero values {verb}; the first is {} in cell {}, gene {}",
             tally.count,
             scan.nnz,
             number(first.value),
@@ -223,6 +221,6 @@ fn shallow(facts: &MatrixFacts, scan: &Scan) -> Option<Finding> {
     let ones = facts.kind == ValueKind::Counts && facts.max == Some(1.0) && scan.nnz > 0;
     ones.then(|| {
         Finding::warn("binary-counts", "every count is 0 or 1: the values look binarised")
-            .hint("start from the file with the raw counts, unless the data are this shallow")
+            .hint("start from the file that holds the raw counts, unless the data are this shallow")
     })
 }

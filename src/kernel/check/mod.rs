@@ -3,7 +3,7 @@
 //! Every value of X is looked at, never a sample. Where X is not counts, every value of the layers and of raw is looked at
 //! too, to say which of them truly holds counts. What cannot be read soundly is an error; everything else is a finding.
 //!
-//! Memory, beyond the annotation that [`H5ad`] holds: 16 bytes a cell and 4 bytes a gene for X, the same again for one
+//! Memory, beyond the annotation that [`H5ad`] holds: 24 bytes a cell and 4 bytes a gene for X, the same again for one
 //! other matrix at a time, about 32 bytes a name while repeated names are looked for, 4 bytes a cell for each of the
 //! label and batch columns (more where they are text), and the reader's block of values. The number of values does not
 //! enter.
@@ -105,7 +105,7 @@ pub fn check(data: &H5ad, request: &Request<'_>) -> Result<Report> {
     let same_cells = Duplicates::of(obs.index());
     findings.extend(cells::findings(obs.index(), &same_cells, scan, profile));
     let same_genes = Duplicates::of(var.index());
-    findings.extend(genes::findings(var, &names, &same_genes, scan, profile));
+    findings.extend(genes::findings(var, data.raw_var(), &names, &same_genes, scan, profile));
     if data.n_obs() > 0 {
         findings.extend(columns::label_findings(obs.column_names(), label_key, labels.as_ref(), role));
         findings.extend(columns::batch_findings(obs.column_names(), batch_key, batches.as_ref(), profile));
@@ -119,8 +119,8 @@ pub fn check(data: &H5ad, request: &Request<'_>) -> Result<Report> {
         gene_names: names.facts(),
         duplicate_cells: same_cells.count,
         duplicate_genes: same_genes.count,
-        labels,
-        batches,
+        labels: labels.map(ColumnFacts::shortened),
+        batches: batches.map(ColumnFacts::shortened),
         obsm: data.obsm_keys().to_vec(),
     };
     let method = profile.map(|profile| profile.name.clone());

@@ -5,6 +5,7 @@ use std::path::Path;
 use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{File, Group, H5Type};
 
+use super::super::{Report, Request, check};
 use crate::h5ad::H5ad;
 
 /// A file of sound defaults: cells c0, c1, …, human-like gene names, no column.
@@ -60,6 +61,15 @@ impl Draft {
         Drafted { data: H5ad::open(&path).unwrap(), _directory: directory }
     }
 
+    /// Checks a file whose X is 2 x 3 in CSR with these pointers and indices, and values of 1.
+    pub fn check_csr(indptr: &[i32], indices: &[i32]) -> crate::error::Result<Report> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("draft.h5ad");
+        let draft = Draft { x: None, ..Draft::new(2, 3) };
+        draft.write(&path).and_then(|()| write_csr(&path, indptr, indices)).unwrap();
+        check(&H5ad::open(&path)?, &Request::default())
+    }
+
     fn write(&self, path: &Path) -> hdf5_metno::Result<()> {
         let file = File::create(path)?;
         encode(&file, "anndata", "0.1.0")?;
@@ -82,6 +92,16 @@ impl Draft {
     fn write_dense(&self, group: &Group, name: &str, values: &[f32]) -> hdf5_metno::Result<()> {
         write_array(group, name, values, (self.cells.len(), self.genes.len()))
     }
+}
+
+fn write_csr(path: &Path, indptr: &[i32], indices: &[i32]) -> hdf5_metno::Result<()> {
+    let file = File::append(path)?;
+    let group = file.create_group("X")?;
+    encode(&group, "csr_matrix", "0.1.0")?;
+    group.new_attr::<i64>().shape(2).create("shape")?.write_raw(&[2, 3])?;
+    group.new_dataset::<i32>().shape(indptr.len()).create("indptr")?.write_raw(indptr)?;
+    group.new_dataset::<i32>().shape(indices.len()).create("indices")?.write_raw(indices)?;
+    group.new_dataset::<f32>().shape(indices.len()).create("data")?.write_raw(&vec![1.0f32; indices.len()])
 }
 
 fn write_array<T: H5Type>(

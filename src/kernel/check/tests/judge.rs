@@ -45,7 +45,7 @@ fn assert_close(ours: &Value, theirs: &Value, what: &str) {
     assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{what}: {a} is not {b}");
 }
 
-/// Compares one file; gives the number of columns compared.
+/// Compares one file; gives the number of columns compared, which are those that could be labels.
 fn compare(path: &Path, theirs: &Value) -> usize {
     let data = H5ad::open(path).unwrap();
     let name = path.display();
@@ -58,8 +58,11 @@ fn compare(path: &Path, theirs: &Value) -> usize {
     for key in ["sum", "min", "max", "median_cell_sum", "median_cell_genes"] {
         assert_close(&matrix[key], &theirs[key], &format!("{name}: {key}"));
     }
-    let columns = theirs["columns"].as_object().unwrap();
+    let is_continuous = |facts: &Value| facts["classes"].as_object().unwrap().len() > 100;
+    let columns = theirs["columns"].as_object().unwrap().iter().filter(|column| !is_continuous(column.1));
+    let mut compared = 0;
     for (column, theirs) in columns {
+        compared += 1;
         let request = Request { label_key: Some(column), batch_key: Some(column), ..Request::default() };
         let report = serde_json::to_value(check(&data, &request).unwrap()).unwrap();
         for facts in [&report["facts"]["labels"], &report["facts"]["batches"]] {
@@ -70,7 +73,7 @@ fn compare(path: &Path, theirs: &Value) -> usize {
             assert_eq!(Value::from(classes), theirs["classes"], "{name}: {column}");
         }
     }
-    columns.len()
+    compared
 }
 
 #[test]

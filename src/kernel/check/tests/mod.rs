@@ -136,6 +136,7 @@ fn a14_counts_are_found_in_raw() {
     let said = message(&report, "not-counts");
     assert!(said.contains("negative values; counts are in raw (80 genes)"), "{said}");
     assert_eq!(report.facts.counts_in, ["raw"]);
+    assert_eq!(message(&report, "raw-has-more-genes"), "X has 50 genes, raw has 80: X was cut to fewer");
 }
 
 #[test]
@@ -165,10 +166,10 @@ fn e03_numbers_as_index_point_to_the_names() {
 fn one_odd_value_among_many_fails_and_is_named() {
     let counts = || Draft::new(100, 40);
     for (value, code, word) in [
-        (-7.0, "negative-values", "value is negative; the first is -7 in"),
-        (0.5, "fractional-values", "value is not a whole number; the first is 0.50 in"),
-        (f32::NAN, "nan-values", "value is NaN; the first is NaN in"),
-        (f32::INFINITY, "infinite-values", "value is infinite; the first is inf in"),
+        (-7.0, "negative-values", "values is negative; the first is -7 in"),
+        (0.5, "fractional-values", "values is not a whole number; the first is 0.50 in"),
+        (f32::NAN, "nan-values", "values is NaN; the first is NaN in"),
+        (f32::INFINITY, "infinite-values", "values is infinite; the first is inf in"),
     ] {
         let report = drafted(&counts().set(63, 17, value));
         assert_eq!(level(&report, "not-counts"), Some(Level::Fail), "{report}");
@@ -200,6 +201,22 @@ fn no_cells_no_genes_and_no_x_are_findings() {
     let report = drafted(&draft);
     assert_eq!(message(&report, "no-x"), "the file has no X; counts are in layers/counts");
     assert_eq!(report.facts.matrix, None);
+}
+
+#[test]
+fn pointers_and_indices_that_cannot_be_right_are_errors() {
+    let sound = (vec![0, 1, 2], vec![0, 2]);
+    assert!(Draft::check_csr(&sound.0, &sound.1).is_ok());
+    for (what, indptr, indices) in [
+        ("index beyond the genes", vec![0, 1, 2], vec![0, 3]),
+        ("negative index", vec![0, 1, 2], vec![0, -1]),
+        ("wrapped pointer", vec![0, -2_147_483_647, 2], vec![0, 2]),
+        ("pointer that goes back", vec![0, 2, 1], vec![0, 2]),
+        ("pointer beyond the values", vec![0, 1, 3], vec![0, 2]),
+    ] {
+        let error = Draft::check_csr(&indptr, &indices).expect_err(what);
+        assert_eq!(error.kind, Kind::Input, "{what}: {error}");
+    }
 }
 
 #[test]
