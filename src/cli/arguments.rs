@@ -28,7 +28,7 @@ const TASKS: [&str; 6] = ["embed", "transfer", "finetune", "check", "benchmark",
 pub fn split(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments> {
     let all: Vec<OsString> = arguments.into_iter().collect();
     let end = all.iter().position(|argument| argument == "--").unwrap_or(all.len());
-    let Some(start) = all[..end].iter().position(|argument| TASKS.iter().any(|task| argument == task)) else {
+    let Some(start) = command(&all[..end]).filter(|start| TASKS.iter().any(|task| all[*start] == *task)) else {
         return Ok(Arguments { own: all, ..Arguments::default() });
     };
     let task = all[start].to_string_lossy().into_owned();
@@ -60,6 +60,20 @@ pub fn split(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments>
         result.passed.push(Given { name, value, source: Source::Passed });
     }
     Ok(result)
+}
+
+/// Where the command's name stands: the first argument after the program's that is no global option nor its value.
+fn command(arguments: &[OsString]) -> Option<usize> {
+    let mut position = 1;
+    while position < arguments.len() {
+        let text = arguments[position].to_string_lossy();
+        match text.as_ref() {
+            "--workspace" => position += 2,
+            option if option.starts_with('-') => position += 1,
+            _ => return Some(position),
+        }
+    }
+    None
 }
 
 /// Long options of the command by name, and whether a value must follow.
@@ -175,6 +189,13 @@ mod tests {
     fn a_respelt_option_is_refused() {
         let error = arguments(&["embed", "--batch_size", "8"]).unwrap_err();
         assert_eq!(error.hints, ["did you mean --batch-size?"]);
+    }
+
+    #[test]
+    fn the_command_is_the_first_word() {
+        assert!(arguments(&["kernel", "check", "--spec", "x"]).unwrap().passed.is_empty());
+        let split = arguments(&["--workspace", "embed", "-q", "embed", "--max_len", "5"]).unwrap();
+        assert_eq!(split.passed.len(), 1);
     }
 
     #[test]
