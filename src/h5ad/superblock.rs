@@ -94,9 +94,9 @@ impl Candidate {
         if !matches!(offset_size, 2 | 4 | 8) {
             return Ok(None);
         }
-        // Base address, free space or extension, end of file.
+        // Base address, free space or extension, end of file (counted from the beginning, user block included).
         let place = addresses + 2 * offset_size;
         let end = bytes[place..place + offset_size].iter().rev().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
-        Ok(self.base.checked_add(end))
+        Ok(Some(end))
     }
 }
