@@ -65,6 +65,12 @@ impl Source {
 
     /// Turns an error of the HDF5 library about the object `name` into ours.
     pub(super) fn library_fault<'a>(&'a self, name: &'a str) -> impl Fn(hdf5_metno::Error) -> Error + 'a {
-        move |error| self.fault(name, native::reason(&error))
+        move |error| {
+            let reason = native::reason(&error);
+            // What HDF5 1.14 says of objects that HDF5 2 wrote with libver="latest".
+            let newer = reason.contains("bad version number");
+            let fault = self.fault(name, reason);
+            if newer { fault.hint("a newer HDF5 may have written it: write it again without libver=\"latest\"") } else { fault }
+        }
     }
 }
