@@ -6,3 +6,4 @@
 mod driver;
 mod managed;
 mod stand_in;
+mod start;
