@@ -18,6 +18,8 @@ use crate::ui::Ui;
 const PIPELINE: &str = include_str!("../../templates/engine/training.nf");
 const CONFIG: &str = include_str!("../../templates/engine/training.config");
 const LIMIT: Duration = Duration::from_secs(120);
+/// How long a failure keeps us from trying again: a full disk may have been emptied meanwhile.
+const BELIEVED: Duration = Duration::from_secs(24 * 3600);
 const KEPT: usize = 3;
 const POLL: Duration = Duration::from_millis(50);
 
@@ -27,7 +29,9 @@ pub(super) fn stored(jars: &Path, java: &Java) -> Option<Option<PathBuf>> {
     if archive.is_file() {
         return Some(Some(archive));
     }
-    archive.with_extension("failed").is_file().then_some(None)
+    let failed = std::fs::metadata(archive.with_extension("failed")).and_then(|meta| meta.modified());
+    let recent = failed.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < BELIEVED));
+    recent.then_some(None)
 }
 
 /// The options that have Java use an archive, and say nothing should it not fit after all.
@@ -58,6 +62,8 @@ pub(super) fn make(store: &Store, java: &Java, engine: &Engine, ui: &Ui) -> Opti
     ui.note(format_args!("Nextflow: preparing its fast start with Java {}, once", java.version));
     match train(store, engine, &archive) {
         Ok(()) => {
+            // Tried before in vain, perhaps.
+            let _ = std::fs::remove_file(archive.with_extension("failed"));
             forget_old(&store.jars());
             ui.detail(format_args!(
                 "prepared in {:.1} s: {}",
@@ -153,8 +159,12 @@ mod tests {
         std::fs::write(&archive, "classes").unwrap();
         assert_eq!(stored(jars.path(), &old), Some(Some(archive)));
         assert_eq!(stored(jars.path(), &new), None);
-        std::fs::write(place(jars.path(), &new).with_extension("failed"), "why").unwrap();
+        let failed = place(jars.path(), &new).with_extension("failed");
+        std::fs::write(&failed, "why").unwrap();
         assert_eq!(stored(jars.path(), &new), Some(None));
+        let file = std::fs::File::options().write(true).open(&failed).unwrap();
+        file.set_modified(SystemTime::now() - 2 * BELIEVED).unwrap();
+        assert_eq!(stored(jars.path(), &new), None);
     }
 
     #[test]
