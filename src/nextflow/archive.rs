@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use sha2::{Digest, Sha256};
 
@@ -18,6 +18,9 @@ use crate::ui::Ui;
 const PIPELINE: &str = include_str!("../../templates/engine/training.nf");
 const CONFIG: &str = include_str!("../../templates/engine/training.config");
 const LIMIT: Duration = Duration::from_secs(120);
+/// How long a failure keeps us from trying again: a full disk may have been emptied meanwhile.
+const BELIEVED: Duration = Duration::from_secs(24 * 3600);
+const KEPT: usize = 3;
 const POLL: Duration = Duration::from_millis(50);
 
 /// The archive for a Java: `Some(None)` where making it was tried and failed, `None` where it was not tried yet.
@@ -26,7 +29,9 @@ pub(super) fn stored(jars: &Path, java: &Java) -> Option<Option<PathBuf>> {
     if archive.is_file() {
         return Some(Some(archive));
     }
-    archive.with_extension("failed").is_file().then_some(None)
+    let failed = std::fs::metadata(archive.with_extension("failed")).and_then(|meta| meta.modified());
+    let recent = failed.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < BELIEVED));
+    recent.then_some(None)
 }
 
 /// The options that have Java use an archive, and say nothing should it not fit after all.
@@ -51,12 +56,15 @@ fn place(jars: &Path, java: &Java) -> PathBuf {
 /// Makes the archive by running a small pipeline with `engine`. The caller holds the lock of the store.
 ///
 /// A failure is recorded, so that it is not repeated at every start.
-pub(super) fn make(store: &Store, java: &Java, engine: Engine, ui: &Ui) -> Option<PathBuf> {
+pub(super) fn make(store: &Store, java: &Java, engine: &Engine, ui: &Ui) -> Option<PathBuf> {
     let archive = place(&store.jars(), java);
     let started = Instant::now();
     ui.note(format_args!("Nextflow: preparing its fast start with Java {}, once", java.version));
-    match train(store, &engine, &archive) {
+    match train(store, engine, &archive) {
         Ok(()) => {
+            // Tried before in vain, perhaps.
+            let _ = std::fs::remove_file(archive.with_extension("failed"));
+            forget_old(&store.jars());
             ui.detail(format_args!(
                 "prepared in {:.1} s: {}",
                 started.elapsed().as_secs_f64(),
@@ -70,6 +78,21 @@ pub(super) fn make(store: &Store, java: &Java, engine: Engine, ui: &Ui) -> Optio
             let _ = std::fs::write(archive.with_extension("failed"), reason);
             None
         }
+    }
+}
+
+/// Keeps the newest archives only: each new version of a Java leaves one of 35 MB behind.
+fn forget_old(jars: &Path) {
+    let Ok(entries) = std::fs::read_dir(jars) else { return };
+    let mut archives: Vec<(SystemTime, PathBuf)> = entries
+        .flatten()
+        .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "jsa"))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    archives.sort();
+    for (_, archive) in archives.iter().rev().skip(KEPT) {
+        // One that cannot be removed only takes room.
+        let _ = std::fs::remove_file(archive);
     }
 }
 
@@ -117,4 +140,47 @@ fn last_words(directory: &Path) -> String {
     let output = std::fs::read_to_string(directory.join("output")).unwrap_or_default();
     let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
     format!("the training run left no archive: {last}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn java(version: &str) -> Java {
+        Java { path: "/opt/java/bin/java".into(), version: version.to_owned(), major: 17 }
+    }
+
+    #[test]
+    fn an_archive_belongs_to_one_java_and_a_failure_is_remembered() {
+        let jars = tempfile::tempdir().unwrap();
+        let (old, new) = (java("17.0.15"), java("17.0.16"));
+        assert_eq!(stored(jars.path(), &old), None);
+        let archive = place(jars.path(), &old);
+        std::fs::write(&archive, "classes").unwrap();
+        assert_eq!(stored(jars.path(), &old), Some(Some(archive)));
+        assert_eq!(stored(jars.path(), &new), None);
+        let failed = place(jars.path(), &new).with_extension("failed");
+        std::fs::write(&failed, "why").unwrap();
+        assert_eq!(stored(jars.path(), &new), Some(None));
+        let file = std::fs::File::options().write(true).open(&failed).unwrap();
+        file.set_modified(SystemTime::now() - 2 * BELIEVED).unwrap();
+        assert_eq!(stored(jars.path(), &new), None);
+    }
+
+    #[test]
+    fn the_newest_archives_are_kept() {
+        let jars = tempfile::tempdir().unwrap();
+        std::fs::write(jars.path().join("a.jar"), "").unwrap();
+        for age in 0..5 {
+            let file = std::fs::File::create(jars.path().join(format!("classes-{age}.jsa"))).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(60 * age)).unwrap();
+        }
+        forget_old(jars.path());
+        let mut left: Vec<String> = std::fs::read_dir(jars.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["a.jar", "classes-0.jsa", "classes-1.jsa", "classes-2.jsa"]);
+    }
 }

@@ -246,18 +246,25 @@ fn explain(complaints: &[String]) -> Error {
         "Could not transfer",
         "Cannot access",
     ];
-    let offline = complaints.iter().find(|line| NO_NETWORK.iter().any(|sign| line.contains(sign)));
-    let error = match offline {
-        Some(_) => Error::environment(format_args!(
+    let with = |signs: &[&str]| complaints.iter().find(|line| signs.iter().any(|sign| line.contains(sign)));
+    let (line, error) = if let Some(line) = with(&["No space left", "Disk quota exceeded"]) {
+        let error = Error::environment(format_args!("there is no room on the disk for Nextflow {VERSION}"))
+            .hint("set SCFOUNDRY_CACHE to a directory with 200 MB free; mvn needs 60 MB in ~/.m2 as well");
+        (Some(line), error)
+    } else if let Some(line) = with(&NO_NETWORK) {
+        let error = Error::environment(format_args!(
             "Nextflow {VERSION} is missing and cannot be brought: mvn does not reach its registry"
         ))
         .hint("connect this machine once: afterwards no network is needed")
-        .hint("or put a Nextflow on PATH; or copy ~/.cache/scfoundry/engine from a machine that has it"),
-        None => Error::environment(format_args!("mvn failed to bring Nextflow {VERSION}"))
-            .hint("`mvn --version` must work; see ~/.m2/settings.xml for mirrors and proxies"),
+        .hint("or put a Nextflow on PATH; or copy ~/.cache/scfoundry/engine from a machine that has it");
+        (Some(line), error)
+    } else {
+        let error = Error::environment(format_args!("mvn failed to bring Nextflow {VERSION}"))
+            .hint("`mvn --version` must work; see ~/.m2/settings.xml for mirrors and proxies");
+        (complaints.iter().find(|line| !line.is_empty()), error)
     };
-    match offline.or(complaints.iter().find(|line| !line.is_empty())) {
-        Some(line) => error.cause(line),
+    match line {
+        Some(line) => error.cause(line.trim_end_matches(" -> [Help 1]")),
         None => error,
     }
 }
@@ -294,10 +301,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_network_is_told_from_another_failure() {
+    fn the_failures_of_mvn_are_told_apart() {
         let offline =
             explain(&["Plugin x: Could not transfer artifact y: Connection refused".into(), "z".into()]);
         assert!(offline.message.contains("does not reach"), "{offline}");
+        let full = explain(&["Error copying artifact: No space left on device -> [Help 1]".into()]);
+        assert!(full.message.contains("no room on the disk"), "{full}");
+        assert!(full.causes[0].ends_with("on device"), "{full}");
         let other = explain(&["Non-parseable settings ~/.m2/settings.xml".into()]);
         assert!(other.message.contains("mvn failed"), "{other}");
         assert_eq!(other.causes.len(), 1);

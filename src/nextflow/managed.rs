@@ -129,14 +129,26 @@ pub(super) fn cache_error<'a>(verb: &'a str, path: &'a Path) -> impl FnOnce(std:
 pub(super) fn engine(request: &Request, ui: &Ui) -> Result<Engine> {
     let store = Store::new(request)?;
     let own = java::choose(&java::found(request))?;
-    if jars::present(&store.jars())
-        && let Some(java) = own.clone().or_else(|| runtime::stored(&store.java()))
-        && let Some(archive) = archive::stored(&store.jars(), &java)
+    let java = own.clone().or_else(|| runtime::stored(&store.java()));
+    let ready = java.filter(|_| jars::present(&store.jars()));
+    if let Some(java) = &ready
+        && let Some(archive) = archive::stored(&store.jars(), java)
     {
         return Ok(assemble(request, &store, java, archive));
     }
-    let (java, archive) = provision(request, &store, own, ui)?;
-    Ok(assemble(request, &store, java, archive))
+    match (provision(request, &store, own, ui), ready) {
+        (Ok((java, archive)), _) => Ok(assemble(request, &store, &java, archive)),
+        // A cache that a group shares need not be ours to write; only the archive is missing.
+        (Err(error), Some(java)) if !writable(&store.root) => {
+            ui.detail(format_args!("Nextflow: no fast start, as {error}"));
+            Ok(assemble(request, &store, &java, None))
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+fn writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 fn provision(
@@ -154,7 +166,7 @@ fn provision(
     };
     let archive = match archive::stored(&store.jars(), &java) {
         Some(archive) => archive,
-        None => archive::make(store, &java, training_command(request, store, &java), ui),
+        None => archive::make(store, &java, &assemble(request, store, &java, None), ui),
     };
     Ok((java, archive))
 }
@@ -202,12 +214,12 @@ fn examine(request: &Request, inspection: &mut Inspection) -> Result<()> {
     check_tools(request, &store, own.as_ref())
 }
 
-fn assemble(request: &Request, store: &Store, java: Java, archive: Option<PathBuf>) -> Engine {
+fn assemble(request: &Request, store: &Store, java: &Java, archive: Option<PathBuf>) -> Engine {
     let mut prefix: Vec<OsString> = Vec::new();
     if let Some(archive) = archive {
         prefix.extend(archive::use_options(&archive));
     }
-    prefix.extend(java_options(request, &java));
+    prefix.extend(java_options(request, java));
     prefix.extend(class_options(&store.jars()));
     Engine {
         program: java.path.clone().into(),
@@ -215,12 +227,8 @@ fn assemble(request: &Request, store: &Store, java: Java, archive: Option<PathBu
         env: environment(request, store),
         origin: Origin::Managed,
         version: Some(VERSION.to_owned()),
-        java: Some(java),
+        java: Some(java.clone()),
     }
-}
-
-fn training_command(request: &Request, store: &Store, java: &Java) -> Engine {
-    assemble(request, store, java.clone(), None)
 }
 
 /// Options for a process that is short-lived and mostly waits: one compiler tier, the plainest collector.
@@ -252,11 +260,95 @@ fn class_options(jars: &Path) -> Vec<OsString> {
 }
 
 fn environment(request: &Request, store: &Store) -> Vec<(OsString, OsString)> {
-    let mut variables: Vec<(OsString, OsString)> = vec![
-        ("NXF_HOME".into(), store.home().into()),
-        ("NXF_OFFLINE".into(), "true".into()),
-        ("NXF_DISABLE_CHECK_LATEST".into(), "true".into()),
-    ];
+    let mut variables: Vec<(OsString, OsString)> =
+        vec![("NXF_OFFLINE".into(), "true".into()), ("NXF_DISABLE_CHECK_LATEST".into(), "true".into())];
+    // Nextflow writes there; where it cannot, it takes the home directory.
+    if writable(&store.home()) {
+        variables.push(("NXF_HOME".into(), store.home().into()));
+    }
     variables.extend(request.unicode_locale());
     variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(variables: &[(&str, &Path)]) -> Request {
+        let variables = variables.iter().map(|(name, value)| ((*name).into(), value.as_os_str().to_owned()));
+        Request::new(None, None, variables)
+    }
+
+    fn java(major: u32) -> Java {
+        Java { path: "/opt/java/bin/java".into(), version: format!("{major}.0.1"), major }
+    }
+
+    #[test]
+    fn without_engine_java_and_tools_there_is_one_error_with_a_line_to_type() {
+        let cache = tempfile::tempdir().unwrap();
+        let request = request(&[("SCFOUNDRY_CACHE", cache.path()), ("PATH", Path::new("/nowhere"))]);
+        let error = engine(&request, &Ui { quiet: true, ..Ui::default() }).unwrap_err();
+        assert_eq!(error.kind.exit_code(), 4);
+        assert!(error.message.contains("Nextflow is missing") && error.message.contains("mvn"), "{error}");
+        assert!(error.hints[0].contains("apt-get install maven"), "{error:?}");
+        assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0, "nothing is left behind");
+        let inspection = inspect(&request);
+        assert_eq!(inspection.problem.unwrap().message, error.message);
+        assert_eq!(inspection.missing.len(), 2);
+    }
+
+    #[test]
+    fn without_home_the_cache_has_no_place() {
+        let error = engine(&request(&[]), &Ui { quiet: true, ..Ui::default() }).unwrap_err();
+        assert_eq!(error.kind.exit_code(), 4);
+        assert!(error.hints[0].contains("SCFOUNDRY_CACHE"));
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_made_is_the_environments_fault() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let store = Store { root: file.path().join("engine") };
+        let error = store.lock(&Ui::default()).unwrap_err();
+        assert_eq!(error.kind.exit_code(), 4);
+        assert!(error.hints[0].contains("SCFOUNDRY_CACHE"), "{error:?}");
+    }
+
+    #[test]
+    fn the_lock_clears_what_killed_processes_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store { root: directory.path().to_path_buf() };
+        std::fs::create_dir_all(directory.path().join("partial-x/jars")).unwrap();
+        std::fs::create_dir_all(directory.path().join("nextflow-1")).unwrap();
+        let lock = store.lock(&Ui::default()).unwrap();
+        assert!(!directory.path().join("partial-x").exists());
+        assert!(directory.path().join("nextflow-1").exists());
+        assert!(File::open(directory.path().join("lock")).unwrap().try_lock().is_err());
+        drop(lock);
+    }
+
+    #[test]
+    fn the_users_java_options_count() {
+        let text = |options: Vec<OsString>| {
+            options.iter().map(|option| option.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        let plain = text(java_options(&request(&[]), &java(17)));
+        assert!(plain.contains("-XX:+UseSerialGC") && !plain.contains("native-access"), "{plain}");
+        let own = request(&[("NXF_OPTS", Path::new("-Xmx4g  -XX:+UseG1GC"))]);
+        let own = text(java_options(&own, &java(25)));
+        assert!(own.ends_with("-Xmx4g -XX:+UseG1GC") && !own.contains("Serial"), "{own}");
+        assert!(own.contains("--enable-native-access=ALL-UNNAMED"), "{own}");
+    }
+
+    #[test]
+    fn the_class_path_is_written_out_in_order() {
+        let options = class_options(Path::new("/cache/two words"));
+        let path = options[options.len() - 2].to_string_lossy().into_owned();
+        let jars: Vec<&str> = path.split(':').collect();
+        assert_eq!(jars.len(), 54);
+        assert!(jars.is_sorted() && jars.iter().all(|jar| jar.starts_with("/cache/two words/")));
+        assert_eq!(
+            options.iter().filter(|option| option.to_string_lossy().starts_with("--add-opens")).count(),
+            17
+        );
+    }
 }

