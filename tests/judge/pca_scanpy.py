@@ -60,8 +60,9 @@ def answer(request):
     sc.pp.log1p(adata)
     kept = np.ones(adata.n_vars, dtype=bool)
     if request["n_top"]:
-        sc.pp.highly_variable_genes(adata, n_top_genes=request["n_top"], flavor="seurat")
-        kept = adata.var["highly_variable"].to_numpy()
+        table = sc.pp.highly_variable_genes(adata, n_top_genes=request["n_top"], flavor="seurat", inplace=False)
+        kept = table["highly_variable"].to_numpy()
+        dispersions = table["dispersions_norm"].fillna(-np.inf).to_numpy()
     result = {
         "columns": counts.shape[1],
         "indptr": counts.indptr.tolist(),
@@ -69,6 +70,9 @@ def answer(request):
         "values": counts.data.tolist(),
         "genes": np.flatnonzero(kept).tolist(),
     }
+    if request["n_top"]:
+        # Genes whose rank against the last one kept is decided by rounding alone.
+        result["tied"] = np.flatnonzero(np.abs(dispersions - dispersions[kept].min()) < 1e-6).tolist()
     if not request["n_comps"]:
         return result
     adata = adata[:, kept].copy()

@@ -49,8 +49,8 @@ use statistics::Statistics;
 /// Largest Gram matrix (its side) that is decomposed: 12,000 takes about 4 GB and some minutes.
 const LARGEST_GRAM: usize = 12_000;
 
-/// Multiply-adds up to which the Gram matrix is summed in float64 throughout: it costs less than half a second there.
-const DOUBLE_PRECISION_WORK: f64 = 4e10;
+/// Multiply-adds up to which the Gram matrix is summed in float64 throughout: it costs some tenths of a second there.
+const DOUBLE_PRECISION_WORK: f64 = 2e10;
 
 /// What to compute; the default is the recipe of the module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -93,14 +93,14 @@ impl Model {
         let width = self.n_comps();
         let mut scores = vec![0.0; matrix.shape().0 * width];
         matrix.for_each_block(&mut |block| {
-            let place = |sums: &mut Vec<f64>, (row, scores): (usize, &mut [f32])| {
-                projection.place(block.row(row), sums, scores);
+            let place = |differences: &mut Vec<(usize, f64)>, (row, scores): (usize, &mut [f32])| {
+                projection.place(block.row(row), differences, scores);
                 BadCount::find(block.first_row + row, block.row(row))
             };
             let bad = scores[block.first_row * width..][..block.rows() * width]
                 .par_chunks_mut(width)
                 .enumerate()
-                .map_init(|| vec![0.0; width], place)
+                .map_init(Vec::new, place)
                 .find_map_first(|bad| bad);
             if let Some(bad) = bad {
                 return Err(bad.into_error());

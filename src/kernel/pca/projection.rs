@@ -3,13 +3,26 @@
 use super::model::Model;
 use super::scaling::Scaling;
 
+/// Components whose sums are held in registers at once.
+const GROUP: usize = 16;
+
 /// A model laid out for sparse rows: the scores of a cell without counts, and what each count changes about them.
 pub(super) struct Projection {
     scaling: Scaling,
-    /// Row-major genes x components.
-    loadings: Vec<f64>,
+    groups: Vec<Group>,
+}
+
+/// One number for each component of a group; whole cache lines.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Weights([f64; GROUP]);
+
+/// Up to [`GROUP`] consecutive components; unused places are zero.
+struct Group {
     /// Scores of a row of zeros.
-    empty: Vec<f64>,
+    empty: Weights,
+    /// Loadings of each gene.
+    loadings: Vec<Weights>,
 }
 
 impl Projection {
@@ -22,27 +35,32 @@ impl Projection {
             model.target_sum,
             model.max_value,
         );
-        let (genes, width) = (model.genes.len(), model.n_comps());
-        let mut loadings = vec![0.0; genes * width];
-        let mut empty = vec![0.0; width];
-        for (component, weights) in model.components.chunks_exact(genes).enumerate() {
-            for (slot, &weight) in weights.iter().enumerate() {
-                loadings[slot * width + component] = weight;
-                empty[component] += weight * (scaling.zero[slot] - model.centre[slot]);
+        let genes = model.genes.len();
+        let group = |components: &[f64]| {
+            let mut group = Group { empty: Weights::default(), loadings: vec![Weights::default(); genes] };
+            for (place, weights) in components.chunks_exact(genes).enumerate() {
+                for (slot, &weight) in weights.iter().enumerate() {
+                    group.loadings[slot].0[place] = weight;
+                    group.empty.0[place] += weight * (scaling.zero[slot] - model.centre[slot]);
+                }
             }
-        }
-        Projection { scaling, loadings, empty }
+            group
+        };
+        let groups = model.components.chunks(GROUP * genes).map(group).collect();
+        Projection { scaling, groups }
     }
 
-    /// Writes the scores of a row of counts; `sums` is scratch space of the same length.
-    pub fn place(&self, row: (&[u32], &[f64]), sums: &mut [f64], scores: &mut [f32]) {
-        let width = sums.len();
-        sums.copy_from_slice(&self.empty);
-        self.scaling.visit_row(row, |slot, value| {
-            let difference = value - self.scaling.zero[slot];
-            let loadings = &self.loadings[slot * width..][..width];
-            sums.iter_mut().zip(loadings).for_each(|(sum, loading)| *sum += difference * loading);
-        });
-        scores.iter_mut().zip(sums).for_each(|(score, sum)| *score = *sum as f32);
+    /// Writes the scores of a row of counts; `differences` is scratch space.
+    pub fn place(&self, row: (&[u32], &[f64]), differences: &mut Vec<(usize, f64)>, scores: &mut [f32]) {
+        differences.clear();
+        self.scaling.visit_row(row, |slot, value| differences.push((slot, value - self.scaling.zero[slot])));
+        for (group, scores) in self.groups.iter().zip(scores.chunks_mut(GROUP)) {
+            let mut sums = group.empty.0;
+            for &(slot, difference) in differences.iter() {
+                let Weights(loadings) = &group.loadings[slot];
+                sums.iter_mut().zip(loadings).for_each(|(sum, loading)| *sum += difference * loading);
+            }
+            scores.iter_mut().zip(sums).for_each(|(score, sum)| *score = sum as f32);
+        }
     }
 }

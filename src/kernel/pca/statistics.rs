@@ -34,8 +34,10 @@ pub(super) struct Statistics {
     pub genes: Vec<Gene>,
 }
 
-/// Sum, sum of squares, sum of logs, sum of squared logs of one gene.
-type Sums = [f64; 4];
+/// Sum, sum of squares, sum of logs, sum of squared logs of one gene; never across two cache lines.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(32))]
+struct Sums([f64; 4]);
 
 #[derive(Default)]
 struct Lane {
@@ -64,9 +66,9 @@ impl Statistics {
         })?;
         let empty_cells = lanes.iter().map(|lane| lane.empty_cells).sum();
         let gene = |column: usize| {
-            let mut total = Sums::default();
+            let mut total = [0.0; 4];
             for lane in &lanes {
-                total.iter_mut().zip(lane.sums[column]).for_each(|(total, sum)| *total += sum);
+                total.iter_mut().zip(lane.sums[column].0).for_each(|(total, sum)| *total += sum);
             }
             let (mean, variance) = moments(total[0], total[1], cells);
             let (log_mean, log_variance) = moments(total[2], total[3], cells);
@@ -100,11 +102,9 @@ impl Lane {
         let mut logs = Logs::new(depth);
         for (&gene, &count) in genes.iter().zip(counts) {
             let (value, log) = (depth.normalized(count), logs.of(count));
-            let sums = &mut self.sums[gene as usize];
-            sums[0] += value;
-            sums[1] += value * value;
-            sums[2] += log;
-            sums[3] += log * log;
+            let Sums(sums) = &mut self.sums[gene as usize];
+            let terms = [value, value * value, log, log * log];
+            sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
         }
     }
 }

@@ -87,11 +87,11 @@ fn scaled_dense(matrix: &Csr, genes: &[u32], params: &Params) -> Vec<Vec<f64>> {
     let mut dense = vec![vec![0.0; columns]; cells];
     matrix
         .for_each_block(&mut |block| {
-            for row in 0..block.rows() {
+            for (row, logs) in dense.iter_mut().enumerate() {
                 let (indices, values) = block.row(row);
                 let total: f64 = values.iter().sum();
                 for (&gene, value) in indices.iter().zip(values) {
-                    dense[row][gene as usize] = (value / total * params.target_sum).ln_1p();
+                    logs[gene as usize] = (value / total * params.target_sum).ln_1p();
                 }
             }
             Ok(())
