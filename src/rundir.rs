@@ -1,12 +1,12 @@
 //! The run directory: one folder a run, with all that went in and all that came out.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::method::Task;
 
@@ -155,7 +155,7 @@ impl RunDir {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         }
-        write_atomically(&path, contents)
+        atomic::write(&path, contents)
     }
 
     /// The record, with `running` turned into `lost` where the process is gone.
@@ -199,46 +199,6 @@ pub fn process_started(pid: u32) -> Option<u64> {
 /// The present moment as records write it.
 pub fn now() -> String {
     format!("{:.0}", Timestamp::now())
-}
-
-/// Writes `contents` to `path`: to a temporary file beside it, synced, then renamed.
-pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> std::io::Result<()> {
-        let mut file = temporary_in(folder)?;
-        file.write_all(contents)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write().map_err(Error::io("write", path))
-}
-
-/// A temporary file with the permissions of any new file; removed unless persisted.
-pub fn temporary_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    let ordinary = fs::Permissions::from_mode(0o666);
-    tempfile::Builder::new().prefix(".scfoundry-").permissions(ordinary).tempfile_in(folder)
-}
-
-/// Moves or copies a finished file to `target`, replacing what is there in one step.
-pub fn publish(source: &Path, target: &Path) -> Result<()> {
-    let folder = target.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
-    if fs::rename(source, target).is_ok() {
-        return Ok(());
-    }
-    let copy = || -> std::io::Result<()> {
-        let mut file = temporary_in(folder)?;
-        std::io::copy(&mut fs::File::open(source)?, file.as_file_mut())?;
-        file.as_file().sync_all()?;
-        file.persist(target).map_err(|error| error.error)?;
-        Ok(())
-    };
-    copy().map_err(Error::io("write", target))?;
-    // The copy is in place; a leftover in the run directory does no harm.
-    let _ = fs::remove_file(source);
-    Ok(())
 }
 
 #[cfg(test)]

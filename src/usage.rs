@@ -2,14 +2,13 @@
 //!
 //! Kernels and runners write it; the trace knows nothing of cells, batches or GPU memory.
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::atomic;
 use crate::error::{Error, Result};
 
 /// The name of the file in a task's work directory.
@@ -123,16 +122,7 @@ impl Usage {
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|error| Error::failed("cannot write the task's usage as JSON").cause(error))?;
         text.push(b'\n');
-        let store = || -> std::io::Result<()> {
-            // A task in a container may be another user than the one who reads this: the umask decides.
-            let readable = fs::Permissions::from_mode(0o666);
-            let mut file = tempfile::Builder::new().permissions(readable).tempfile_in(work_directory)?;
-            file.write_all(&text)?;
-            file.as_file().sync_all()?;
-            file.persist(&path).map_err(|error| error.error)?;
-            File::open(work_directory)?.sync_all()
-        };
-        store().map_err(Error::io("write", &path))
+        atomic::write(&path, &text)
     }
 }
 

@@ -1,8 +1,9 @@
 use std::path::{Path, PathBuf};
 
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::kernel;
-use crate::rundir::{self, Record};
+use crate::rundir::Record;
 use crate::ui::Ui;
 
 /// Do the work of one task: what the pipeline calls
@@ -34,7 +35,7 @@ fn publish(spec: &Path, record: &Record) -> Result<()> {
     for output in &record.outputs {
         let staged = staging.join(&output.staged);
         if staged.exists() {
-            rundir::publish(&staged, &output.path)?;
+            atomic::publish(&staged, &output.path)?;
         }
     }
     Ok(())

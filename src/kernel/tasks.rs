@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 use super::check::{self, Role};
 use super::pca;
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::h5ad::{EmbeddingRef, H5ad, Matrix, Slot, UnsValue, write_embedding};
 use crate::matrix::{RowBlock, RowBlocks};
 use crate::method::Profile;
-use crate::rundir::write_atomically;
 use crate::ui::Ui;
 use crate::usage::{Phase, Usage};
 
@@ -65,7 +65,7 @@ pub fn pca(spec: &PcaSpec, ui: &Ui) -> Result<()> {
     let phases =
         fit.seconds.iter().map(|(phase, seconds)| Phase { name: phase.to_string(), seconds: *seconds });
     let warnings = fit.notes.iter().map(ToString::to_string).collect();
-    usage(&data, phases.collect(), warnings).write(beside(&spec.output))
+    usage(&data, phases.collect(), warnings).write(atomic::folder_of(&spec.output))
 }
 
 /// What the check task is told. Keys are absent unless the user gave them.
@@ -92,9 +92,9 @@ pub fn check(spec: &CheckSpec) -> Result<()> {
     let report = check::check(&data, &request)?;
     let document = serde_json::to_string_pretty(&report)
         .map_err(|error| Error::failed("cannot write the report as JSON").cause(error))?;
-    write_atomically(&spec.json, format!("{document}\n").as_bytes())?;
-    write_atomically(&spec.text, format!("{}\n", report.to_string().trim_end()).as_bytes())?;
-    usage(&data, Vec::new(), Vec::new()).write(beside(&spec.text))
+    atomic::write(&spec.json, format!("{document}\n").as_bytes())?;
+    atomic::write(&spec.text, format!("{}\n", report.to_string().trim_end()).as_bytes())?;
+    usage(&data, Vec::new(), Vec::new()).write(atomic::folder_of(&spec.text))
 }
 
 /// Opens the file that a staged link stands for, so that errors and reports name it as the user does.
@@ -112,11 +112,6 @@ fn usage(data: &H5ad, phases: Vec<Phase>, warnings: Vec<String>) -> Usage {
     usage.warnings = warnings;
     usage.measure_process();
     usage
-}
-
-/// The task's work directory, where its output goes.
-fn beside(output: &Path) -> &Path {
-    output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// X as raw counts: the first value that is none ends the stream with an error that names its cell and gene.

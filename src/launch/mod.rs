@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use crate::atomic;
 use crate::cost::{self, CostSummary, SummaryOptions};
 use crate::error::{Error, Kind, Result};
 use crate::nextflow::{self, Event, Launch, Outcome};
@@ -177,7 +178,7 @@ fn finish(
     for output in &plan.outputs {
         let staged = run.join("outputs").join(&output.staged);
         if staged.exists() {
-            match rundir::publish(&staged, &output.path) {
+            match atomic::publish(&staged, &output.path) {
                 Ok(()) => published.push(output.path.clone()),
                 Err(error) => publish_error = publish_error.or(Some(error)),
             }

@@ -8,8 +8,8 @@ use serde_json::json;
 
 pub use config::Config;
 
+use crate::atomic;
 use crate::error::{Error, Result};
-use crate::rundir::write_atomically;
 
 const MARKER: &str = ".scfoundry.json";
 
@@ -104,15 +104,15 @@ impl Workspace {
             std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
         }
         if force || !self.nextflow_config().exists() {
-            write_atomically(&self.nextflow_config(), nextflow_config.as_bytes())?;
+            atomic::write(&self.nextflow_config(), nextflow_config.as_bytes())?;
         }
         if !self.settings_file().exists() {
-            write_atomically(&self.settings_file(), settings.as_bytes())?;
+            atomic::write(&self.settings_file(), settings.as_bytes())?;
         }
         if force || !self.exists() {
             let marker =
                 json!({ "scfoundry": env!("CARGO_PKG_VERSION"), "created": jiff::Zoned::now().timestamp() });
-            write_atomically(&self.root.join(MARKER), format!("{marker:#}\n").as_bytes())?;
+            atomic::write(&self.root.join(MARKER), format!("{marker:#}\n").as_bytes())?;
         }
         Ok(())
     }
