@@ -16,6 +16,7 @@ mod info;
 mod init;
 mod kernel;
 mod list;
+mod report;
 mod runs;
 mod surroundings;
 mod task;

@@ -144,13 +144,13 @@ fn report(plan: &Plan, finished: Finished, ui: &Ui) -> Result<()> {
             "cost": finished.cost,
         });
         if plan.task == Task::Check {
-            document["reports"] = json!(super::check::documents(&finished)?);
+            document["reports"] = json!(super::report::documents(&finished)?);
         }
         ui.document(&document)?;
     } else {
         super::cost::print_after_run(&finished, ui);
         if plan.task == Task::Check {
-            super::check::print_reports(&finished, ui)?;
+            super::report::print_reports(&finished, ui)?;
         } else {
             for path in &finished.published {
                 ui.line(path.display())?;
@@ -159,7 +159,7 @@ fn report(plan: &Plan, finished: Finished, ui: &Ui) -> Result<()> {
     }
     match finished.error {
         Some(error) => Err(error),
-        None if plan.task == Task::Check && plan.strict => super::check::verdict(&finished),
+        None if plan.task == Task::Check && plan.strict => super::report::verdict(&finished),
         None => Ok(()),
     }
 }

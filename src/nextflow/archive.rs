@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::group::{self, Group};
 use super::java::Java;
-use super::managed::Store;
+use super::store::Store;
 use super::{Engine, jars};
 use crate::ui::Ui;
 

