@@ -68,6 +68,7 @@ fn case(name: &str) -> PathBuf {
 }
 
 /// Fails unless fitting the same counts gives what scanpy found; returns the model and its scores.
+#[expect(clippy::print_stdout, reason = "shows how close the two are, beyond that they are close enough")]
 fn assert_equals_scanpy(name: &str, answer: &Answer, params: &Params) -> (Model, Vec<f32>) {
     let (fit, scores) = fit_transform(&answer.matrix(), params, &|_| ()).expect("the counts can be fitted");
     let model = fit.model;
