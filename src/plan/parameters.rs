@@ -189,7 +189,7 @@ fn unused(
         return text;
     }
     let guess = match nearest(&given.name, read.iter().map(String::as_str)).first() {
-        Some(name) => format!("; did you mean --{name}?"),
+        Some(name) => format!("; did you mean {}?", typed_as(name)),
         None => String::new(),
     };
     format!(
@@ -197,4 +197,20 @@ fn unused(
         given.flag(),
         given.name
     )
+}
+
+/// How a parameter is typed: as an option of the command where there is one, else under its own name.
+fn typed_as(name: &str) -> String {
+    const OPTIONS: [&str; 9] = [
+        "batch_size",
+        "batch_key",
+        "label_key",
+        "knn_k",
+        "batch_max_cells",
+        "max_cells",
+        "classifier",
+        "model",
+        "epochs",
+    ];
+    if OPTIONS.contains(&name) { format!("--{}", name.replace('_', "-")) } else { format!("--{name}") }
 }
