@@ -25,9 +25,10 @@ cd "$workspace"
 env -u SCFOUNDRY_WORKSPACE "$scfoundry" embed --method pca --data "$root/demo/pbmc_700.h5ad" \
     -- -with-trace trace.txt -with-report report.html
 
-# Run directories are named by time: the last in the order of names is this run's.
+# The command has printed where the embedding is. Run directories are named by time: the last in the order of names is this run's.
 runs=(runs/embed/*_pca_pbmc_700*)
-for file in results/embeddings/pca/pbmc_700.h5ad "${runs[-1]}"/{trace.txt,report.html}; do
+for file in "${runs[-1]}"/{trace.txt,report.html}; do
     [[ -s $file ]] || { echo "error: $workspace/$file was not made" >&2; exit 1; }
     echo "$workspace/$file"
 done
+[[ -s results/embeddings/pca/pbmc_700.h5ad ]]
