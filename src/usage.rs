@@ -166,6 +166,9 @@ fn ticks_in(auxiliary_vector: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::error::Kind;
 

@@ -177,6 +177,8 @@ fn environment(request: &Request, store: &Store) -> Vec<(OsString, OsString)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     fn request(variables: &[(&str, &Path)]) -> Request {
