@@ -177,8 +177,6 @@ fn environment(request: &Request, store: &Store) -> Vec<(OsString, OsString)> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-
     use super::*;
 
     fn request(variables: &[(&str, &Path)]) -> Request {
@@ -209,28 +207,6 @@ mod tests {
         let error = engine(&request(&[]), &Ui { quiet: true, ..Ui::default() }).unwrap_err();
         assert_eq!(error.kind.exit_code(), 4);
         assert!(error.hints[0].contains("SCFOUNDRY_CACHE"));
-    }
-
-    #[test]
-    fn a_cache_that_cannot_be_made_is_the_environments_fault() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let store = Store { root: file.path().join("engine") };
-        let error = store.lock(&Ui::default()).unwrap_err();
-        assert_eq!(error.kind.exit_code(), 4);
-        assert!(error.hints[0].contains("SCFOUNDRY_CACHE"), "{error:?}");
-    }
-
-    #[test]
-    fn the_lock_clears_what_killed_processes_left() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = Store { root: directory.path().to_path_buf() };
-        std::fs::create_dir_all(directory.path().join("partial-x/jars")).unwrap();
-        std::fs::create_dir_all(directory.path().join("nextflow-1")).unwrap();
-        let lock = store.lock(&Ui::default()).unwrap();
-        assert!(!directory.path().join("partial-x").exists());
-        assert!(directory.path().join("nextflow-1").exists());
-        assert!(File::open(directory.path().join("lock")).unwrap().try_lock().is_err());
-        drop(lock);
     }
 
     #[test]

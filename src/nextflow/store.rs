@@ -105,3 +105,30 @@ pub(super) fn cache_error<'a>(verb: &'a str, path: &'a Path) -> impl FnOnce(std:
         error.hint("set SCFOUNDRY_CACHE to a directory that can be written, with 200 MB free")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_that_cannot_be_made_is_the_environments_fault() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let store = Store { root: file.path().join("engine") };
+        let error = store.lock(&Ui::default()).unwrap_err();
+        assert_eq!(error.kind.exit_code(), 4);
+        assert!(error.hints[0].contains("SCFOUNDRY_CACHE"), "{error:?}");
+    }
+
+    #[test]
+    fn the_lock_clears_what_killed_processes_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store { root: directory.path().to_path_buf() };
+        std::fs::create_dir_all(directory.path().join("partial-x/jars")).unwrap();
+        std::fs::create_dir_all(directory.path().join("nextflow-1")).unwrap();
+        let lock = store.lock(&Ui::default()).unwrap();
+        assert!(!directory.path().join("partial-x").exists());
+        assert!(directory.path().join("nextflow-1").exists());
+        assert!(File::open(directory.path().join("lock")).unwrap().try_lock().is_err());
+        drop(lock);
+    }
+}
