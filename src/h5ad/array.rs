@@ -35,7 +35,9 @@ pub(super) struct Array {
 }
 
 enum Storage {
-    Contiguous { address: u64 },
+    Contiguous {
+        address: u64,
+    },
     Chunked(Chunks),
     /// Only the library can read it.
     Library,
@@ -76,7 +78,9 @@ impl Array {
         };
         let element = Element::of(dataset.dtype().map_err(&fault)?).map_err(&fault)?;
         if !element.is_number() {
-            return Err(source.fault(&name, format!("its values are of type {}, not numbers", element.name())));
+            return Err(
+                source.fault(&name, format!("its values are of type {}, not numbers", element.name()))
+            );
         }
         let storage = storage(source, &dataset, &name, &element, columns)?;
         let dtype = element.name();
@@ -110,36 +114,39 @@ impl Array {
 
     /// Reads all of it; `decode` turns bytes into values.
     pub(super) fn read_all<T: Copy + Default + Send>(&self, decode: Decode<'_, T>) -> Result<Vec<T>> {
-        self.read(0..self.rows, decode)
+        let mut values = Vec::new();
+        self.read(0..self.rows, &mut values, decode)?;
+        Ok(values)
     }
 
-    /// Reads `rows`, row-major; `decode` turns bytes into values.
+    /// Reads `rows`, row-major, in place of what is in `values`; `decode` turns bytes into values.
     pub(super) fn read<T: Copy + Default + Send>(
         &self,
         rows: Range<usize>,
+        values: &mut Vec<T>,
         decode: Decode<'_, T>,
-    ) -> Result<Vec<T>> {
+    ) -> Result<()> {
         let length = rows.len().checked_mul(self.columns);
-        let mut values = Vec::new();
-        match length.map(|length| (length, values.try_reserve_exact(length))) {
-            Some((length, Ok(()))) => values.resize(length, T::default()),
-            _ => {
-                return Err(self.fault(format!("no memory for {} rows of {} values", rows.len(), self.columns)));
-            }
-        }
+        let length =
+            length.filter(|length| values.try_reserve_exact(length.saturating_sub(values.len())).is_ok());
+        let length = length.ok_or_else(|| {
+            self.fault(format_args!("no memory for {} rows of {} values", rows.len(), self.columns))
+        })?;
+        // What was there need not be cleared: all of it is overwritten.
+        values.resize(length, T::default());
         if values.is_empty() {
-            return Ok(values);
+            return Ok(());
         }
         match &self.storage {
-            Storage::Contiguous { address } => self.read_contiguous(*address, rows, &mut values, decode)?,
-            Storage::Chunked(chunks) => self.read_chunks(chunks, rows, &mut values, decode)?,
+            Storage::Contiguous { address } => self.read_contiguous(*address, rows, values, decode),
+            Storage::Chunked(chunks) => self.read_chunks(chunks, rows, values, decode),
             Storage::Library => {
                 let bytes = native::read_rows(&self.dataset, &self.element.datatype, rows.start, rows.len())
                     .map_err(self.source.library_fault(&self.name))?;
-                decode(&bytes, &mut values);
+                decode(&bytes, values);
+                Ok(())
             }
         }
-        Ok(values)
     }
 
     fn fault(&self, cause: impl std::fmt::Display) -> Error {
@@ -181,7 +188,7 @@ impl Array {
             (rest, row) = (after, end);
         }
         bands.into_par_iter().try_for_each(|(rows, band)| self.read_band(chunks, rows, band, decode))?;
-        if chunks.across == 1 && rows.end % chunks.rows == 0 {
+        if chunks.across == 1 && rows.end.is_multiple_of(chunks.rows) {
             *self.last_chunk.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         }
         Ok(())
@@ -257,7 +264,8 @@ pub(super) fn check_filters(source: &Source, name: &str, identifiers: &[i32]) ->
     match filter::pipeline(identifiers) {
         Pipeline::Unknown(identifier) => {
             let known = filter::filter_name(identifier);
-            let cause = format!("it is compressed with HDF5 filter {identifier} ({known}), which is not built in");
+            let cause =
+                format!("it is compressed with HDF5 filter {identifier} ({known}), which is not built in");
             Err(source.fault(name, cause).hint(
                 "rewrite it with gzip: python -c \"import hdf5plugin, anndata; \
                  anndata.read_h5ad('IN.h5ad').write_h5ad('OUT.h5ad', compression='gzip')\"",
@@ -268,7 +276,13 @@ pub(super) fn check_filters(source: &Source, name: &str, identifiers: &[i32]) ->
 }
 
 /// Finds out how the bytes of `dataset` lie in the file.
-fn storage(source: &Source, dataset: &Dataset, name: &str, element: &Element, columns: usize) -> Result<Storage> {
+fn storage(
+    source: &Source,
+    dataset: &Dataset,
+    name: &str,
+    element: &Element,
+    columns: usize,
+) -> Result<Storage> {
     let fault = source.library_fault(name);
     let layout = dataset.layout();
     let chunked = layout == StorageLayout::Chunked;
@@ -288,7 +302,8 @@ fn storage(source: &Source, dataset: &Dataset, name: &str, element: &Element, co
                 [rows, columns] => (rows, columns),
                 _ => return Ok(Storage::Library),
             };
-            let bytes = chunk_rows.checked_mul(chunk_columns).and_then(|count| count.checked_mul(element.size));
+            let bytes =
+                chunk_rows.checked_mul(chunk_columns).and_then(|count| count.checked_mul(element.size));
             // HDF5 itself allows no chunk of 4 GiB or more.
             if bytes.is_none_or(|bytes| bytes == 0 || bytes > u32::MAX as usize) {
                 return Err(source.fault(name, format!("its chunks have the impossible shape {shape:?}")));
@@ -309,7 +324,14 @@ fn storage(source: &Source, dataset: &Dataset, name: &str, element: &Element, co
                 .map_err(&fault)?;
             places.sort_unstable_by_key(|place| place.key);
             let fill = creation.fill;
-            Ok(Storage::Chunked(Chunks { rows: chunk_rows, columns: chunk_columns, across, filters, fill, places }))
+            Ok(Storage::Chunked(Chunks {
+                rows: chunk_rows,
+                columns: chunk_columns,
+                across,
+                filters,
+                fill,
+                places,
+            }))
         }
         _ => Ok(Storage::Library),
     }

@@ -197,3 +197,25 @@ fn unknown_names_are_answered_with_the_known_ones() {
     let error = file.matrix(&Slot::Raw).err().unwrap();
     assert_eq!(error.hints, ["it has X, layers/norm/log1p"]);
 }
+
+#[test]
+fn an_open_file_can_be_shared_between_threads() {
+    let file = open("a06_csc_int64.h5ad");
+    let matrix = file.matrix(&Slot::X).unwrap();
+    let sum = || {
+        let mut sum = 0.0;
+        matrix
+            .for_each_block(&mut |block| {
+                sum += block.values.iter().sum::<f64>();
+                Ok(())
+            })
+            .unwrap();
+        (sum, file.obs().column("cell_type").unwrap().labels().classes.len())
+    };
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..4).map(|_| scope.spawn(sum)).collect();
+        for reader in readers {
+            assert_eq!(reader.join().unwrap(), (3097.0, 3));
+        }
+    });
+}

@@ -33,7 +33,9 @@ impl Column {
     pub fn labels(&self) -> Labels {
         match self {
             Column::Categorical { categories, codes, .. } => present(categories, codes),
-            Column::Text(values) => sorted(values.iter().map(|value| value.as_deref()), Ord::cmp, str::to_owned),
+            Column::Text(values) => {
+                sorted(values.iter().map(|value| value.as_deref()), Ord::cmp, str::to_owned)
+            }
             Column::Bool(values) => {
                 sorted(values.iter().copied(), Ord::cmp, |&value| boolean_name(value).to_owned())
             }

@@ -84,7 +84,11 @@ impl Element {
 
     /// The element as it arrives in memory when the library reads it: itself, or `f64` if only the library knows it.
     pub(super) fn in_memory(&self) -> Result<Element> {
-        if self.is_plain() || !self.is_number() { Ok(self.clone()) } else { Element::of(native::native_double()?) }
+        if self.is_plain() || !self.is_number() {
+            Ok(self.clone())
+        } else {
+            Element::of(native::native_double()?)
+        }
     }
 
     /// The numpy name of the type: `float32`, `int64`, `bool`, `string`, …
@@ -256,7 +260,8 @@ mod tests {
 
     #[test]
     fn halves_are_exact() {
-        let cases = [(0x0000, 0.0), (0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (0x0001, 2_f64.powi(-24))];
+        let cases =
+            [(0x0000, 0.0), (0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (0x0001, 2_f64.powi(-24))];
         for (bits, value) in cases {
             assert_eq!(f16_to_f64(bits), value, "{bits:#x}");
         }

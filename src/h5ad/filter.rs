@@ -184,6 +184,9 @@ mod tests {
     #[test]
     fn filters_nobody_knows_are_named() {
         assert_eq!(pipeline(&[2, 32001]), Pipeline::Unknown(32001));
-        assert_eq!(pipeline(&[2, 1, 3]), Pipeline::Ours(vec![Filter::Shuffle, Filter::Deflate, Filter::Fletcher32]));
+        assert_eq!(
+            pipeline(&[2, 1, 3]),
+            Pipeline::Ours(vec![Filter::Shuffle, Filter::Deflate, Filter::Fletcher32])
+        );
     }
 }

@@ -85,7 +85,9 @@ impl Frame {
         let fault = source.library_fault(name);
         let group = source.hdf5.group(name).map_err(&fault)?;
         let index_name = attribute::text(&group, "_index")
-            .or_else(|| ["_index", "index"].into_iter().find(|name| group.link_exists(name)).map(str::to_owned))
+            .or_else(|| {
+                ["_index", "index"].into_iter().find(|name| group.link_exists(name)).map(str::to_owned)
+            })
             .ok_or_else(|| source.fault(name, "it has no index"))?;
         let index = read_values(source, &group, &index_name)?.into_names();
         let column_names = match attribute::texts(&group, "column-order") {
@@ -98,7 +100,14 @@ impl Frame {
         };
         drop(fault);
         let storage = Storage::Group(group);
-        Ok(Frame { source: Arc::clone(source), name: name.to_owned(), index, index_name, column_names, storage })
+        Ok(Frame {
+            source: Arc::clone(source),
+            name: name.to_owned(),
+            index,
+            index_name,
+            column_names,
+            storage,
+        })
     }
 
     fn open_compound(source: &Arc<Source>, name: &str) -> Result<Frame> {
@@ -115,7 +124,14 @@ impl Frame {
         let index = values::read_field(source, &dataset, &index_name, &index_type)?.into_names();
         let column_names = fields.iter().map(|(name, _)| name.clone()).collect();
         let storage = Storage::Compound { dataset, fields };
-        Ok(Frame { source: Arc::clone(source), name: name.to_owned(), index, index_name, column_names, storage })
+        Ok(Frame {
+            source: Arc::clone(source),
+            name: name.to_owned(),
+            index,
+            index_name,
+            column_names,
+            storage,
+        })
     }
 
     fn read_legacy(&self, dataset: &Dataset, fields: &[(String, Datatype)], name: &str) -> Result<Column> {
@@ -139,8 +155,11 @@ impl Frame {
         let mut names: Vec<&str> = self.column_names.iter().map(String::as_str).collect();
         let likeness = |column: &str| strsim::jaro_winkler(&column.to_lowercase(), &lower);
         names.sort_by(|left, right| likeness(right).total_cmp(&likeness(left)));
-        let error =
-            Error::input(format_args!("{} of {} has no column \"{name}\"", self.name, self.source.path().display()));
+        let error = Error::input(format_args!(
+            "{} of {} has no column \"{name}\"",
+            self.name,
+            self.source.path().display()
+        ));
         if names.is_empty() {
             return error.hint(format_args!("{} has no columns at all", self.name));
         }
@@ -151,7 +170,8 @@ impl Frame {
 /// The dataset `uns/NAME_categories`, where anndata before 0.7 kept the categories of a column.
 pub(super) fn legacy_categories(source: &Source, name: &str) -> Result<Option<Dataset>> {
     let path = format!("uns/{name}_categories");
-    if !source.hdf5.link_exists("uns") || !matches!(source.hdf5.loc_type_by_name(&path), Ok(LocationType::Dataset))
+    if !source.hdf5.link_exists("uns")
+        || !matches!(source.hdf5.loc_type_by_name(&path), Ok(LocationType::Dataset))
     {
         return Ok(None);
     }
@@ -202,7 +222,9 @@ fn read_member(source: &Source, group: &Group, name: &str) -> Result<Column> {
                 Some("nullable-integer" | "nullable-boolean" | "nullable-string-array") => {
                     read_nullable(source, &group)
                 }
-                Some(encoding) => Err(source.fault(&shown, format!("its encoding \"{encoding}\" is no column's"))),
+                Some(encoding) => {
+                    Err(source.fault(&shown, format!("its encoding \"{encoding}\" is no column's")))
+                }
                 None => Err(source.fault(&shown, "it is a group without an encoding-type")),
             }
         }
@@ -271,6 +293,7 @@ fn read_names(source: &Source, group: &Group, name: &str) -> Result<Vec<String>>
         Column::Text(values) => return Ok(values.into_iter().map(Option::unwrap_or_default).collect()),
         column => column.labels(),
     };
-    let name = |code: Option<u32>| code.map_or_else(String::new, |code| labels.classes[code as usize].clone());
+    let name =
+        |code: Option<u32>| code.map_or_else(String::new, |code| labels.classes[code as usize].clone());
     Ok(labels.codes.iter().map(|&code| name(code)).collect())
 }

@@ -31,7 +31,13 @@ impl Source {
             Error::input(format_args!("cannot open {}", path.display())).cause(native::reason(&error))
         })?;
         let addressable = candidate.base == 0;
-        Ok(Source { path: path.to_owned(), file: candidate.file, length: candidate.length, addressable, hdf5 })
+        Ok(Source {
+            path: path.to_owned(),
+            file: candidate.file,
+            length: candidate.length,
+            addressable,
+            hdf5,
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -42,7 +48,8 @@ impl Source {
     pub(super) fn read_at(&self, name: &str, address: u64, length: usize) -> Result<Vec<u8>> {
         let end = address.checked_add(length as u64);
         if end.is_none_or(|end| end > self.length) {
-            let cause = format!("its bytes {address}+{length} lie past the end of the file ({})", self.length);
+            let cause =
+                format!("its bytes {address}+{length} lie past the end of the file ({})", self.length);
             return Err(self.fault(name, cause));
         }
         let mut bytes = vec![0; length];
@@ -63,7 +70,11 @@ impl Source {
             // What HDF5 1.14 says of objects that HDF5 2 wrote with libver="latest".
             let newer = reason.contains("bad version number");
             let fault = self.fault(name, reason);
-            if newer { fault.hint("a newer HDF5 may have written it: write it again without libver=\"latest\"") } else { fault }
+            if newer {
+                fault.hint("a newer HDF5 may have written it: write it again without libver=\"latest\"")
+            } else {
+                fault
+            }
         }
     }
 }

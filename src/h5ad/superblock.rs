@@ -54,7 +54,8 @@ pub(super) fn open(path: &Path) -> Result<Candidate> {
 }
 
 fn find_signature(file: &File, length: u64) -> Option<u64> {
-    let places = std::iter::once(0).chain(std::iter::successors(Some(FIRST_USER_BLOCK), |at| at.checked_mul(2)));
+    let places =
+        std::iter::once(0).chain(std::iter::successors(Some(FIRST_USER_BLOCK), |at| at.checked_mul(2)));
     places.take_while(|at| at.saturating_add(8) <= length).find(|&at| {
         let mut bytes = [0; 8];
         file.read_exact_at(&mut bytes, at).is_ok() && bytes == SIGNATURE
@@ -96,7 +97,10 @@ impl Candidate {
         }
         // Base address, free space or extension, end of file (counted from the beginning, user block included).
         let place = addresses + 2 * offset_size;
-        let end = bytes[place..place + offset_size].iter().rev().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
+        let end = bytes[place..place + offset_size]
+            .iter()
+            .rev()
+            .fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
         Ok(Some(end))
     }
 }

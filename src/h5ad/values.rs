@@ -45,7 +45,9 @@ impl Values {
     /// The values as codes, negative ones missing; `None` if they are not integers.
     pub(super) fn into_codes(self) -> Option<Vec<Option<u32>>> {
         match self {
-            Values::Integer(values) => Some(values.into_iter().map(|value| u32::try_from(value).ok()).collect()),
+            Values::Integer(values) => {
+                Some(values.into_iter().map(|value| u32::try_from(value).ok()).collect())
+            }
             Values::Bool(values) => Some(values.into_iter().map(|value| Some(u32::from(value))).collect()),
             _ => None,
         }
