@@ -130,6 +130,8 @@ fn a08_broken_files_are_named() {
     assert!(refusal("a08_no_such_file.h5ad").message.starts_with("cannot read "));
     let directory = H5ad::open(&case("")).unwrap_err();
     assert!(directory.message.ends_with("is a directory, not an .h5ad file"));
+    let device = H5ad::open(Path::new("/dev/null")).unwrap_err();
+    assert_eq!(device.message, "/dev/null is not a regular file");
 }
 
 #[test]
