@@ -114,40 +114,39 @@ impl Array {
 
     /// Reads all of it; `decode` turns bytes into values.
     pub(super) fn read_all<T: Copy + Default + Send>(&self, decode: Decode<'_, T>) -> Result<Vec<T>> {
-        self.read(0..self.rows, decode)
+        let mut values = Vec::new();
+        self.read(0..self.rows, &mut values, decode)?;
+        Ok(values)
     }
 
-    /// Reads `rows`, row-major; `decode` turns bytes into values.
+    /// Reads `rows`, row-major, in place of what is in `values`; `decode` turns bytes into values.
     pub(super) fn read<T: Copy + Default + Send>(
         &self,
         rows: Range<usize>,
+        values: &mut Vec<T>,
         decode: Decode<'_, T>,
-    ) -> Result<Vec<T>> {
+    ) -> Result<()> {
         let length = rows.len().checked_mul(self.columns);
-        let mut values = Vec::new();
-        match length.map(|length| (length, values.try_reserve_exact(length))) {
-            Some((length, Ok(()))) => values.resize(length, T::default()),
-            _ => {
-                return Err(self.fault(format!(
-                    "no memory for {} rows of {} values",
-                    rows.len(),
-                    self.columns
-                )));
-            }
-        }
+        let length =
+            length.filter(|length| values.try_reserve_exact(length.saturating_sub(values.len())).is_ok());
+        let length = length.ok_or_else(|| {
+            self.fault(format_args!("no memory for {} rows of {} values", rows.len(), self.columns))
+        })?;
+        // What was there need not be cleared: all of it is overwritten.
+        values.resize(length, T::default());
         if values.is_empty() {
-            return Ok(values);
+            return Ok(());
         }
         match &self.storage {
-            Storage::Contiguous { address } => self.read_contiguous(*address, rows, &mut values, decode)?,
-            Storage::Chunked(chunks) => self.read_chunks(chunks, rows, &mut values, decode)?,
+            Storage::Contiguous { address } => self.read_contiguous(*address, rows, values, decode),
+            Storage::Chunked(chunks) => self.read_chunks(chunks, rows, values, decode),
             Storage::Library => {
                 let bytes = native::read_rows(&self.dataset, &self.element.datatype, rows.start, rows.len())
                     .map_err(self.source.library_fault(&self.name))?;
-                decode(&bytes, &mut values);
+                decode(&bytes, values);
+                Ok(())
             }
         }
-        Ok(values)
     }
 
     fn fault(&self, cause: impl std::fmt::Display) -> Error {
@@ -189,7 +188,7 @@ impl Array {
             (rest, row) = (after, end);
         }
         bands.into_par_iter().try_for_each(|(rows, band)| self.read_band(chunks, rows, band, decode))?;
-        if chunks.across == 1 && rows.end % chunks.rows == 0 {
+        if chunks.across == 1 && rows.end.is_multiple_of(chunks.rows) {
             *self.last_chunk.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         }
         Ok(())

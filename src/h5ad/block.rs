@@ -103,37 +103,36 @@ impl Block {
         tidy
     }
 
-    /// Makes a block of dense rows.
-    pub(super) fn from_dense(first_row: usize, columns: usize, dense: &[f64]) -> Block {
-        let rows = dense.len() / columns.max(1);
-        let pieces: Vec<Block> = dense
-            .par_chunks((columns * rows.div_ceil(64)).max(1))
-            .map(|piece| {
-                let mut block = Block { first_row: 0, indptr: vec![0], ..Block::default() };
-                for row in piece.chunks(columns) {
-                    for (column, &value) in row.iter().enumerate() {
-                        if value != 0.0 {
-                            block.indices.push(column as u32);
-                            block.values.push(value);
-                        }
-                    }
-                    block.indptr.push(block.indices.len());
-                }
-                block
-            })
-            .collect();
-        let mut block = Block { first_row, indptr: vec![0], ..Block::default() };
-        block.indptr.reserve(rows);
-        let stored = pieces.iter().map(|piece| piece.indices.len()).sum();
-        block.indices.reserve_exact(stored);
-        block.values.reserve_exact(stored);
-        for piece in pieces {
-            let before = block.indices.len();
-            block.indptr.extend(piece.indptr[1..].iter().map(|&offset| before + offset));
-            block.indices.extend_from_slice(&piece.indices);
-            block.values.extend_from_slice(&piece.values);
+    /// Takes the values other than zero of dense rows into the memory of this block.
+    pub(super) fn compress(mut self, first_row: usize, columns: usize, dense: &[f64]) -> Block {
+        let count = |row: &[f64]| row.iter().filter(|&&value| value != 0.0).count();
+        let counts: Vec<usize> = dense.par_chunks(columns).map(count).collect();
+        self.first_row = first_row;
+        self.indptr.clear();
+        self.indptr.push(0);
+        let mut stored = 0;
+        self.indptr.extend(counts.iter().map(|count| {
+            stored += count;
+            stored
+        }));
+        self.indices.resize(stored, 0);
+        self.values.resize(stored, 0.0);
+        let mut tasks = Vec::new();
+        let (mut indices, mut values) = (self.indices.as_mut_slice(), self.values.as_mut_slice());
+        for (rows, counts) in dense.chunks(columns * ROWS_PER_TASK).zip(counts.chunks(ROWS_PER_TASK)) {
+            let (task_indices, task_values);
+            (task_indices, indices) = indices.split_at_mut(counts.iter().sum());
+            (task_values, values) = values.split_at_mut(task_indices.len());
+            tasks.push((rows, task_indices, task_values));
         }
-        block
+        tasks.into_par_iter().for_each(|(rows, indices, values)| {
+            let entries = rows.chunks(columns).flat_map(|row| row.iter().enumerate());
+            let entries = entries.filter(|&(_, &value)| value != 0.0);
+            for ((index, slot), (column, &value)) in indices.iter_mut().zip(values).zip(entries) {
+                (*index, *slot) = (column as u32, value);
+            }
+        });
+        self
     }
 }
 
@@ -167,6 +166,9 @@ mod tests {
     #[test]
     fn dense_rows_become_sparse() {
         let dense = [0.0, 1.0, 0.0, 0.0, f64::INFINITY, -0.0];
-        assert_eq!(Block::from_dense(3, 2, &dense), block(&[0, 1, 1, 2], &[1, 0], &[1.0, f64::INFINITY]));
+        assert_eq!(
+            Block::default().compress(3, 2, &dense),
+            block(&[0, 1, 1, 2], &[1, 0], &[1.0, f64::INFINITY])
+        );
     }
 }

@@ -130,6 +130,8 @@ fn a08_broken_files_are_named() {
     assert!(refusal("a08_no_such_file.h5ad").message.starts_with("cannot read "));
     let directory = H5ad::open(&case("")).unwrap_err();
     assert!(directory.message.ends_with("is a directory, not an .h5ad file"));
+    let device = H5ad::open(Path::new("/dev/null")).unwrap_err();
+    assert_eq!(device.message, "/dev/null is not a regular file");
 }
 
 #[test]
@@ -196,4 +198,26 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert!(error.hints[0].starts_with("obs has batch_id, "), "{:?}", error.hints);
     let error = file.matrix(&Slot::Raw).err().unwrap();
     assert_eq!(error.hints, ["it has X, layers/norm/log1p"]);
+}
+
+#[test]
+fn an_open_file_can_be_shared_between_threads() {
+    let file = open("a06_csc_int64.h5ad");
+    let matrix = file.matrix(&Slot::X).unwrap();
+    let sum = || {
+        let mut sum = 0.0;
+        matrix
+            .for_each_block(&mut |block| {
+                sum += block.values.iter().sum::<f64>();
+                Ok(())
+            })
+            .unwrap();
+        (sum, file.obs().column("cell_type").unwrap().labels().classes.len())
+    };
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..4).map(|_| scope.spawn(sum)).collect();
+        for reader in readers {
+            assert_eq!(reader.join().unwrap(), (3097.0, 3));
+        }
+    });
 }

@@ -23,7 +23,7 @@ impl Target {
     /// Turns an error of the HDF5 library into ours; a full disk is the environment's fault.
     pub(super) fn fault(&self, error: hdf5_metno::Error) -> Error {
         if native::is_disk_full(&error) {
-            let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            let full = std::io::Error::from_raw_os_error(28);
             return Error::io("write", &self.0)(full);
         }
         Error::failed(format_args!("cannot write {}", self.0.display())).cause(native::reason(&error))
@@ -92,7 +92,8 @@ impl Target {
         shape: &[usize],
         bytes: &[u8],
     ) -> Result<()> {
-        let dataset = native::write_bytes(group, name, datatype, shape, bytes).map_err(|error| self.fault(error))?;
+        let dataset =
+            native::write_bytes(group, name, datatype, shape, bytes).map_err(|error| self.fault(error))?;
         self.mark(&dataset, "array", "0.2.0")
     }
 
@@ -113,7 +114,13 @@ impl Target {
     }
 
     /// Copies a dataset of numbers or strings, of any age, to `name` in `group`, its type unchanged.
-    pub(super) fn copy_array(&self, source: &Source, dataset: &Dataset, group: &Group, name: &str) -> Result<()> {
+    pub(super) fn copy_array(
+        &self,
+        source: &Source,
+        dataset: &Dataset,
+        group: &Group,
+        name: &str,
+    ) -> Result<()> {
         let shown = dataset.name();
         let fault = source.library_fault(&shown);
         if attribute::encoding(dataset).is_some() {

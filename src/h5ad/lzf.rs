@@ -102,7 +102,11 @@ unsafe extern "C" fn filter(
         } else {
             match decode(bytes, length.saturating_mul(MOST_EXPANSION)) {
                 // The third parameter, where there is one, is the size of the chunk, which HDF5 reads without a look.
-                Ok(result) if parameters < 3 || values.is_null() || result.len() >= *values.add(2) as usize => result,
+                Ok(result)
+                    if parameters < 3 || values.is_null() || result.len() >= *values.add(2) as usize =>
+                {
+                    result
+                }
                 _ => return 0,
             }
         };

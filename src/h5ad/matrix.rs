@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
 use hdf5_metno::{Group, LocationType};
@@ -148,23 +148,26 @@ impl RowBlocks for Matrix<'_> {
         let columns = self.shape.1;
         match &self.storage {
             Storage::Dense(array) => {
-                let read = |rows: Range<usize>| {
-                    let decode = |bytes: &[u8], out: &mut [f64]| array.element.decode_f64(bytes, out);
+                let decode = |bytes: &[u8], out: &mut [f64]| array.element.decode_f64(bytes, out);
+                let mut dense = Vec::new();
+                let read = move |rows: Range<usize>, block: Block| {
                     if columns == 0 {
                         let indptr = vec![0; rows.len() + 1];
                         return Ok(Block { first_row: rows.start, indptr, ..Block::default() });
                     }
-                    Ok(Block::from_dense(rows.start, columns, &array.read(rows, &decode)?))
+                    let first = rows.start;
+                    array.read(rows, &mut dense, &decode)?;
+                    Ok(block.compress(first, columns, &dense))
                 };
-                read_ahead(self.dense_parts(array), &read, visit)
+                read_ahead(self.dense_parts(array), read, visit)
             }
             Storage::Rows(sparse) => {
-                let read = |rows: Range<usize>| {
+                let read = |rows: Range<usize>, block: Block| {
                     let first = rows.start;
-                    let block = sparse.read(rows)?;
+                    let block = sparse.read(rows, block)?;
                     block.tidy(columns).map_err(|position| sparse.out_of_range(first, position))
                 };
-                read_ahead(sparse.parts(VALUES_PER_BLOCK), &read, visit)
+                read_ahead(sparse.parts(VALUES_PER_BLOCK), read, visit)
             }
             Storage::Columns(transposed) => {
                 transposed.for_each_block(VALUES_PER_BLOCK, &mut |block| visit(block.view()))
@@ -193,21 +196,22 @@ fn sparse_header(source: &Source, group: &Group, name: &str) -> Result<(Encoding
     .ok_or_else(|| source.fault(name, format!("its shape is {shape:?}")))
 }
 
-/// Reads one block ahead of `visit` on another thread.
+/// Reads one block ahead of `visit` on another thread. Blocks go back there for their memory to be used again.
 fn read_ahead(
     parts: Vec<Range<usize>>,
-    read: &(dyn Fn(Range<usize>) -> Result<Block> + Sync),
+    mut read: impl FnMut(Range<usize>, Block) -> Result<Block> + Send,
     visit: &mut dyn FnMut(RowBlock<'_>) -> Result<()>,
 ) -> Result<()> {
     if parts.len() < 2 {
-        return parts.into_iter().try_for_each(|part| visit(read(part)?.view()));
+        return parts.into_iter().try_for_each(|part| visit(read(part, Block::default())?.view()));
     }
     thread::scope(|scope| {
         // No buffer: the reader waits with the next block in its hands.
         let (sender, receiver) = sync_channel(0);
+        let (give_back, used) = channel();
         let reader = move || {
             for part in parts {
-                let block = read(part);
+                let block = read(part, used.try_recv().unwrap_or_default());
                 let failed = block.is_err();
                 // The other side has gone if `visit` failed.
                 if sender.send(block).is_err() || failed {
@@ -219,6 +223,12 @@ fn read_ahead(
             .name("h5ad-reader".into())
             .spawn_scoped(scope, reader)
             .map_err(|error| Error::environment("cannot start a thread").cause(error))?;
-        receiver.into_iter().try_for_each(|block| visit(block?.view()))
+        receiver.into_iter().try_for_each(|block| {
+            let block = block?;
+            visit(block.view())?;
+            // The reader may have read its last.
+            give_back.send(block).ok();
+            Ok(())
+        })
     })
 }

@@ -15,6 +15,8 @@ mod block;
 #[cfg(test)]
 mod case_tests;
 mod column;
+#[cfg(test)]
+mod damage_tests;
 mod element;
 mod encode;
 mod filter;

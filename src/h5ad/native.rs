@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::Once;
 
 use hdf5_metno::{Container, Dataset, Datatype, Error, File, Group, Result, from_id, h5check, sync::sync};
-use hdf5_metno_sys::h5::{HADDR_UNDEF, H5free_memory, hbool_t, herr_t, hsize_t};
+use hdf5_metno_sys::h5::{H5free_memory, HADDR_UNDEF, hbool_t, herr_t, hsize_t};
 use hdf5_metno_sys::h5a::H5Aread;
 use hdf5_metno_sys::h5d::{H5Dcreate2, H5Dget_create_plist, H5Dget_offset, H5Dread, H5Dwrite};
 use hdf5_metno_sys::h5f::{H5F_ACC_RDONLY, H5F_ACC_TRUNC, H5Fcreate, H5Fopen};
@@ -110,7 +110,12 @@ pub(super) fn read_bytes(container: &Container, memory_type: &Datatype) -> Resul
 }
 
 /// Reads `rows` rows from `first` of a dataset of one or more dimensions as bytes of `memory_type`.
-pub(super) fn read_rows(dataset: &Dataset, memory_type: &Datatype, first: usize, rows: usize) -> Result<Vec<u8>> {
+pub(super) fn read_rows(
+    dataset: &Dataset,
+    memory_type: &Datatype,
+    first: usize,
+    rows: usize,
+) -> Result<Vec<u8>> {
     let shape = dataset.shape();
     let mut start = vec![0 as hsize_t; shape.len()];
     let mut count: Vec<hsize_t> = shape.iter().map(|&length| length as hsize_t).collect();
@@ -171,7 +176,11 @@ unsafe fn read_into(
 /// Reads strings of fixed or variable length; bytes that are not UTF-8 are replaced.
 ///
 /// `memory_type` is the type of the strings, or a compound type of one string field (see [`field_type`]).
-pub(super) fn read_texts(container: &Container, memory_type: &Datatype, variable: bool) -> Result<Vec<String>> {
+pub(super) fn read_texts(
+    container: &Container,
+    memory_type: &Datatype,
+    variable: bool,
+) -> Result<Vec<String>> {
     let mut bytes = read_bytes(container, memory_type)?;
     let size = memory_type.size().max(1);
     if !variable {

@@ -70,7 +70,11 @@ impl Source {
             // What HDF5 1.14 says of objects that HDF5 2 wrote with libver="latest".
             let newer = reason.contains("bad version number");
             let fault = self.fault(name, reason);
-            if newer { fault.hint("a newer HDF5 may have written it: write it again without libver=\"latest\"") } else { fault }
+            if newer {
+                fault.hint("a newer HDF5 may have written it: write it again without libver=\"latest\"")
+            } else {
+                fault
+            }
         }
     }
 }

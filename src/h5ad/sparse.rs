@@ -75,44 +75,37 @@ impl Sparse {
         partition(&self.indptr, limit)
     }
 
-    /// Reads a range of the major axis, as stored.
-    pub(super) fn read(&self, major: Range<usize>) -> Result<Block> {
+    /// Reads a range of the major axis, as stored, into the memory of `block`.
+    pub(super) fn read(&self, major: Range<usize>, mut block: Block) -> Result<Block> {
         let stored = self.indptr[major.start]..self.indptr[major.end];
-        let indptr =
-            self.indptr[major.start..=major.end].iter().map(|&offset| offset - stored.start).collect();
-        let indices = self.read_indices(stored.clone())?;
-        let values = self.data.read::<f64>(stored, &|bytes, out| self.data.element.decode_f64(bytes, out))?;
-        Ok(Block { first_row: major.start, indptr, indices, values })
+        block.first_row = major.start;
+        block.indptr.clear();
+        block.indptr.extend(self.indptr[major.start..=major.end].iter().map(|&offset| offset - stored.start));
+        self.read_minor(major, &mut block.indices)?;
+        let decode = |bytes: &[u8], out: &mut [f64]| self.data.element.decode_f64(bytes, out);
+        self.data.read(stored, &mut block.values, &decode)?;
+        Ok(block)
     }
 
-    /// Reads the minor indices of a range of the major axis.
-    pub(super) fn read_minor(&self, major: Range<usize>) -> Result<Vec<u32>> {
-        self.read_indices(self.indptr[major.start]..self.indptr[major.end])
-    }
-
-    fn read_indices(&self, stored: Range<usize>) -> Result<Vec<u32>> {
-        self.indices.read::<u32>(stored, &|bytes, out| self.indices.element.decode_index(bytes, out))
+    /// Reads the minor indices of a range of the major axis, in place of what is in `indices`.
+    pub(super) fn read_minor(&self, major: Range<usize>, indices: &mut Vec<u32>) -> Result<()> {
+        let stored = self.indptr[major.start]..self.indptr[major.end];
+        let decode = |bytes: &[u8], out: &mut [u32]| self.indices.element.decode_index(bytes, out);
+        self.indices.read(stored, indices, &decode)
     }
 
     /// The error of the index at `position` among those of the range that begins at `major`.
     pub(super) fn out_of_range(&self, major: usize, position: usize) -> Error {
         let position = self.indptr[major] + position;
         let step = self.indptr.partition_point(|&offset| offset <= position) - 1;
-        let element = &self.indices.element;
-        let value =
-            self.indices.read::<i64>(position..position + 1, &|bytes, out| element.decode_i64(bytes, out));
-        match value {
-            Ok(value) => {
-                let value = value.first().copied().unwrap_or(i64::MAX);
-                let axis = self.axis;
-                let last = self.minor as i128 - 1;
-                self.source.fault(
-                    self.indices.name(),
-                    format!("index {value} in {axis} {step} is not in 0..={last}"),
-                )
-            }
-            Err(error) => error,
+        let decode = |bytes: &[u8], out: &mut [i64]| self.indices.element.decode_i64(bytes, out);
+        let mut value = Vec::new();
+        if let Err(error) = self.indices.read(position..position + 1, &mut value, &decode) {
+            return error;
         }
+        let value = value.first().copied().unwrap_or(i64::MAX);
+        let (axis, last) = (self.axis, self.minor as i128 - 1);
+        self.source.fault(self.indices.name(), format!("index {value} in {axis} {step} is not in 0..={last}"))
     }
 
     /// The error of a file that another process writes to.
@@ -184,8 +177,8 @@ mod tests {
     #[test]
     fn parts_are_bounded_or_single() {
         assert_eq!(partition(&[0, 1, 2, 9, 9, 10], 3), [0..2, 2..3, 3..5]);
-        assert_eq!(partition(&[0, 5], 3), [0..1]);
-        assert!(partition(&[0], 3).is_empty());
-        assert_eq!(partition(&[0, 0, 0], 3), [0..2]);
+        assert_eq!(partition(&[0, 5, 10], 3), [0..1, 1..2]);
+        assert_eq!(partition(&[0], 3), []);
+        assert_eq!(partition(&[0, 0, 0, 4], 3), [0..2, 2..3]);
     }
 }

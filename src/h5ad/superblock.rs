@@ -26,8 +26,8 @@ pub(super) struct Candidate {
 /// that is shorter than its superblock says.
 pub(super) fn open(path: &Path) -> Result<Candidate> {
     let shown = path.display();
-    let mut file = File::open(path).map_err(Error::io("read", path))?;
-    let metadata = file.metadata().map_err(Error::io("read", path))?;
+    // Before opening, which would wait for the other end of a pipe.
+    let metadata = std::fs::metadata(path).map_err(Error::io("read", path))?;
     if metadata.is_dir() {
         let error = Error::input(format_args!("{shown} is a directory, not an .h5ad file"));
         return Err(match ["zarr.json", ".zgroup"].iter().any(|name| path.join(name).exists()) {
@@ -35,8 +35,13 @@ pub(super) fn open(path: &Path) -> Result<Candidate> {
             false => error,
         });
     }
-    let length = metadata.len();
-    if length == 0 && metadata.is_file() {
+    if !metadata.is_file() {
+        return Err(Error::input(format_args!("{shown} is not a regular file"))
+            .hint("HDF5 cannot read from a pipe or a device: save the data to a file first"));
+    }
+    let mut file = File::open(path).map_err(Error::io("read", path))?;
+    let length = file.metadata().map_err(Error::io("read", path))?.len();
+    if length == 0 {
         return Err(Error::input(format_args!("{shown} is empty (0 bytes)")));
     }
     let mut start = Vec::new();
@@ -54,7 +59,8 @@ pub(super) fn open(path: &Path) -> Result<Candidate> {
 }
 
 fn find_signature(file: &File, length: u64) -> Option<u64> {
-    let places = std::iter::once(0).chain(std::iter::successors(Some(FIRST_USER_BLOCK), |at| at.checked_mul(2)));
+    let places =
+        std::iter::once(0).chain(std::iter::successors(Some(FIRST_USER_BLOCK), |at| at.checked_mul(2)));
     places.take_while(|at| at.saturating_add(8) <= length).find(|&at| {
         let mut bytes = [0; 8];
         file.read_exact_at(&mut bytes, at).is_ok() && bytes == SIGNATURE
@@ -96,7 +102,10 @@ impl Candidate {
         }
         // Base address, free space or extension, end of file (counted from the beginning, user block included).
         let place = addresses + 2 * offset_size;
-        let end = bytes[place..place + offset_size].iter().rev().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
+        let end = bytes[place..place + offset_size]
+            .iter()
+            .rev()
+            .fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
         Ok(Some(end))
     }
 }

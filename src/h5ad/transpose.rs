@@ -66,9 +66,11 @@ impl Transposed {
         let mut offsets = Vec::new();
         offsets.try_reserve_exact(rows.saturating_add(1)).map_err(|_| self.no_memory())?;
         offsets.resize(rows + 1, 0);
+        let mut indices = Vec::new();
         for columns in self.by_column.parts(limit) {
             let first = columns.start;
-            for (position, row) in self.by_column.read_minor(columns)?.into_iter().enumerate() {
+            self.by_column.read_minor(columns, &mut indices)?;
+            for (position, &row) in indices.iter().enumerate() {
                 match offsets[1..].get_mut(row as usize) {
                     Some(count) => *count += 1,
                     None => return Err(self.by_column.out_of_range(first, position)),
@@ -93,8 +95,9 @@ impl Transposed {
         block.values.try_reserve_exact(stored).map_err(|_| self.no_memory())?;
         block.indices.resize(stored, 0);
         block.values.resize(stored, 0.0);
+        let mut part = Block::default();
         for columns in self.by_column.parts(limit) {
-            let part = self.by_column.read(columns.clone())?;
+            part = self.by_column.read(columns.clone(), part)?;
             for (column, range) in columns.zip(part.indptr.windows(2)) {
                 for position in range[0]..range[1] {
                     let row = part.indices[position] as usize;

@@ -48,7 +48,9 @@ pub fn write_embedding(path: &Path, embedding: EmbeddingRef<'_>, source: &H5ad) 
     let cells = source.n_obs();
     if cells.checked_mul(embedding.dims) != Some(embedding.values.len()) {
         let (values, dims) = (embedding.values.len(), embedding.dims);
-        return Err(Error::failed(format_args!("{values} values are no embedding of {cells} cells in {dims} dimensions")));
+        return Err(Error::failed(format_args!(
+            "{values} values are no embedding of {cells} cells in {dims} dimensions"
+        )));
     }
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -122,7 +124,8 @@ fn write_uns(target: &Target, uns: &Group, key: &str, value: &UnsValue) -> Resul
         UnsValue::Text(text) => {
             let unicode = VarLenUnicode::from_str(text).map_err(|_| {
                 let path = target.path().display();
-                Error::failed(format_args!("cannot write {path}")).cause(format_args!("uns/{key} holds a NUL character"))
+                Error::failed(format_args!("cannot write {path}"))
+                    .cause(format_args!("uns/{key} holds a NUL character"))
             })?;
             target.scalar(uns, key, &unicode, "string")
         }

@@ -83,16 +83,19 @@ fn a_failure_leaves_nothing() {
     let path = directory.path().join("out.h5ad");
     let values = embedding(90, 2);
     let uns = [("a", UnsValue::Integer(1)), ("a", UnsValue::Integer(2))];
-    let error = write_embedding(&path, EmbeddingRef { values: &values, dims: 2, uns: &uns }, &source).unwrap_err();
+    let error =
+        write_embedding(&path, EmbeddingRef { values: &values, dims: 2, uns: &uns }, &source).unwrap_err();
     assert!(error.message.starts_with("cannot write "), "{error}");
     let nul = [("a", UnsValue::Text("x\0y".into()))];
-    let error = write_embedding(&path, EmbeddingRef { values: &values, dims: 2, uns: &nul }, &source).unwrap_err();
+    let error =
+        write_embedding(&path, EmbeddingRef { values: &values, dims: 2, uns: &nul }, &source).unwrap_err();
     assert!(error.to_string().contains("uns/a holds a NUL character"), "{error}");
     let error = write_embedding(&path, EmbeddingRef { values: &values[1..], dims: 2, uns: &[] }, &source);
     assert!(error.is_err());
     assert!(entries(directory.path()).is_empty());
     let nowhere = directory.path().join("no/such/out.h5ad");
-    let error = write_embedding(&nowhere, EmbeddingRef { values: &values, dims: 2, uns: &[] }, &source).unwrap_err();
+    let error =
+        write_embedding(&nowhere, EmbeddingRef { values: &values, dims: 2, uns: &[] }, &source).unwrap_err();
     assert!(error.message.starts_with("cannot write "), "{error}");
 }
 
