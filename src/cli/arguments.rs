@@ -28,7 +28,8 @@ const TASKS: [&str; 6] = ["embed", "transfer", "finetune", "check", "benchmark",
 pub fn split(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments> {
     let all: Vec<OsString> = arguments.into_iter().collect();
     let end = all.iter().position(|argument| argument == "--").unwrap_or(all.len());
-    let Some(start) = command(&all[..end]).filter(|start| TASKS.iter().any(|task| all[*start] == *task)) else {
+    let Some(start) = command(&all[..end]).filter(|start| TASKS.iter().any(|task| all[*start] == *task))
+    else {
         return Ok(Arguments { own: all, ..Arguments::default() });
     };
     let task = all[start].to_string_lossy().into_owned();
