@@ -34,6 +34,10 @@ pub fn resolve(role: Role, typed: &[PathBuf]) -> Result<Vec<Input>> {
 }
 
 fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
+    if path.to_str().is_none() {
+        return Err(Error::input(format_args!("the name of {} is not valid UTF-8", path.display()))
+            .hint("rename it, or name a link to it"));
+    }
     let data = H5ad::open(&path)?;
     let bytes = std::fs::metadata(&path).map_err(Error::io("read", &path))?.len();
     let (cells, genes) = (data.n_obs(), data.n_vars());

@@ -83,6 +83,7 @@ impl Plan {
     /// Usage for options that make no sense, Input for files that cannot be read, Environment for an executor whose
     /// command is not here.
     pub fn make(request: &Request, context: &Context<'_>) -> Result<Plan> {
+        usable(context.workspace)?;
         let profile = profile(request, context.catalogue)?;
         let parameters = parameters::gather(request, profile, context.catalogue)?;
         let mut warnings = parameters.warnings;
@@ -168,6 +169,20 @@ impl Plan {
     pub fn nextflow_option(&self, name: &str) -> Option<Option<&str>> {
         let position = self.nextflow_text.iter().position(|arg| arg == name)?;
         Some(self.nextflow_text.get(position + 1).map(String::as_str).filter(|value| !value.starts_with('-')))
+    }
+}
+
+/// Nextflow writes the paths of a run into shell scripts, where it escapes some characters and not others.
+fn usable(workspace: &Workspace) -> Result<()> {
+    let root = workspace.root().to_string_lossy();
+    let misread = |c: &char| matches!(c, '$' | '{' | '}' | char::REPLACEMENT_CHARACTER) || c.is_control();
+    match root.chars().find(misread) {
+        None => Ok(()),
+        Some(character) => {
+            Err(Error::input(format_args!("the workspace {root:?} holds {character:?} in its path"))
+                .cause("Nextflow's task scripts would misread it")
+                .hint("use another directory, or a link to this one: `--workspace LINK`"))
+        }
     }
 }
 
