@@ -175,7 +175,7 @@ impl Plan {
 /// Nextflow writes the paths of a run into shell scripts, where it escapes some characters and not others.
 fn usable(workspace: &Workspace) -> Result<()> {
     let root = workspace.root().to_string_lossy();
-    let misread = |c: &char| matches!(c, '$' | '{' | '}' | char::REPLACEMENT_CHARACTER) || c.is_control();
+    let misread = |c: &char| matches!(*c, '$' | '{' | '}' | char::REPLACEMENT_CHARACTER) || c.is_control();
     match root.chars().find(misread) {
         None => Ok(()),
         Some(character) => {
