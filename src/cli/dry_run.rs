@@ -13,8 +13,7 @@ pub fn show(plan: &Plan, ui: &Ui) -> Result<()> {
     let program = std::env::current_exe().map_err(Error::io("find", "scfoundry".as_ref()))?;
     let run = plan.workspace.join("runs").join(plan.task.name()).join(&plan.run_stem);
     let work = run.join("work");
-    let config =
-        render::run_config(plan, &plan.parameters, &program.to_string_lossy(), &work.to_string_lossy());
+    let config = render::run_config(plan, &program.to_string_lossy(), &work.to_string_lossy());
     let arguments = render::arguments(plan, plan.resume.as_ref().map(|_| "SESSION"));
     let command: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if ui.json {

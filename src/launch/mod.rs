@@ -1,7 +1,6 @@
 //! From a plan to a finished run: workspace, engine, run directory, child process, results, cost.
 
 mod failure;
-mod inputs;
 mod progress;
 mod session;
 
@@ -108,16 +107,10 @@ impl Prepared {
             Some(origin) => Some(session::of(origin)?),
             None => None,
         };
-        let mut parameters = plan.parameters.clone();
-        inputs::make_plain(&mut parameters, &origin)?;
-        let config = render::run_config(
-            plan,
-            &parameters,
-            &program.to_string_lossy(),
-            &origin.join("work").to_string_lossy(),
-        );
+        let config =
+            render::run_config(plan, &program.to_string_lossy(), &origin.join("work").to_string_lossy());
         run.write("nextflow.config", config.as_bytes())?;
-        run.write("params.json", render::ascii_json(&parameters.into()).as_bytes())?;
+        run.write("params.json", render::ascii_json(&plan.parameters.clone().into()).as_bytes())?;
         for (path, text) in render::pipeline(plan.task) {
             run.write(path, text.as_bytes())?;
         }

@@ -1,6 +1,7 @@
 //! From what was typed to files: patterns expanded, names made unique, every file opened once.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -20,6 +21,10 @@ pub struct Input {
     pub bytes: u64,
     pub cells: usize,
     pub genes: usize,
+    /// Nextflow stages it into the task's directory; else the task reads it where it is.
+    pub staged: bool,
+    /// Size and time of last change of a file that is not staged, so that a changed one is not taken for done.
+    pub stamp: Option<String>,
 }
 
 /// Expands, names and opens all inputs of one role. Nothing is returned unless every file can be read.
@@ -39,9 +44,27 @@ fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
             .hint("rename it, or name a link to it"));
     }
     let data = H5ad::open(&path)?;
-    let bytes = std::fs::metadata(&path).map_err(Error::io("read", &path))?.len();
-    let (cells, genes) = (data.n_obs(), data.n_vars());
-    Ok(Input { role, id, path, bytes, cells, genes })
+    let metadata = std::fs::metadata(&path).map_err(Error::io("read", &path))?;
+    let real = std::fs::canonicalize(&path).map_err(Error::io("read", &path))?;
+    let staged = !is_misread(&path) && !is_misread(&real);
+    Ok(Input {
+        role,
+        id,
+        bytes: metadata.len(),
+        cells: data.n_obs(),
+        genes: data.n_vars(),
+        staged,
+        stamp: (!staged)
+            .then(|| format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),
+        path,
+    })
+}
+
+/// Whether Nextflow's task scripts would misread a path: they stage with `ln -s PATH`, in which quotes and spaces are
+/// escaped, but not what the shell expands. `[1]` would even stage another file, if there is one of that name.
+fn is_misread(path: &Path) -> bool {
+    let expanded = |c: char| matches!(c, '$' | '{' | '}' | '[' | ']' | '*' | '?') || c.is_control();
+    path.to_string_lossy().contains(expanded)
 }
 
 /// The files that `typed` stands for: itself, the .h5ad files of a directory, or the matches of a pattern. Sorted.

@@ -103,6 +103,7 @@ impl Plan {
         {
             warnings.push(format!("GPU {} is not used: no step of this run needs one", setting.value));
         }
+        check_staging(&stages, &inputs)?;
         let label = label(request, &inputs);
         let shown = stages::Parameters(&parameters.values);
         let outdir = &context.settings.outdir.value;
@@ -280,9 +281,29 @@ fn configs(request: &Request) -> Result<Vec<PathBuf>> {
     request.configs.iter().map(absolute).collect()
 }
 
+/// A container sees only what is staged into it.
+fn check_staging(stages: &[Stage], inputs: &[Input]) -> Result<()> {
+    let contained = stages.iter().any(|stage| stage.container.is_some());
+    match inputs.iter().find(|input| contained && !input.staged) {
+        None => Ok(()),
+        Some(input) => {
+            Err(Error::input(format_args!("{} cannot be handed to a container", input.path.display()))
+                .cause("its path holds one of $ { } [ ] * ?, which Nextflow's task scripts would misread")
+                .hint("rename it"))
+        }
+    }
+}
+
 /// An input as the pipeline sees it. The tag becomes part of a shell script, so it is made harmless.
 fn described(input: &Input) -> Value {
-    json!({ "role": input.role, "id": input.id, "tag": plain(&input.id), "path": input.path })
+    json!({
+        "role": input.role,
+        "id": input.id,
+        "tag": plain(&input.id),
+        "path": input.path,
+        "staged": input.staged,
+        "stamp": input.stamp,
+    })
 }
 
 /// Whether `path` could be meant by `text`: used to warn about relative paths after `--`.

@@ -1,7 +1,5 @@
 //! The two configurations: the workspace's, which the user edits, and the run's, which includes it.
 
-use serde_json::Map;
-
 use super::groovy::{Script, Value};
 use crate::plan::{Gpus, Plan, Runtime, Stage, Work};
 
@@ -46,14 +44,7 @@ pub fn workspace_config(runtime: Runtime, gpus: &Gpus) -> String {
 }
 
 /// The configuration of one run. It includes the workspace's, and says only what the plan decided.
-///
-/// `parameters` are the plan's, as they go to the pipeline; they stand here only where `params.json` cannot be used.
-pub fn run_config(
-    plan: &Plan,
-    parameters: &Map<String, serde_json::Value>,
-    program: &str,
-    work: &str,
-) -> String {
+pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
     let mut script = Script::default();
     script.comment(&format!("Written by scfoundry {} for this run alone.", env!("CARGO_PKG_VERSION")));
     script.comment("Lasting settings belong into the workspace's nextflow.config, which it includes.");
@@ -87,7 +78,7 @@ pub fn run_config(
     if plan.nextflow_option("-params-file").is_some() {
         script.comment("Here since `-params-file` was given after `--`; its values win.");
         script.scope("params", |params| {
-            for (name, value) in parameters {
+            for (name, value) in &plan.parameters {
                 params.set(&super::groovy::name(name), Value::from(value));
             }
         });

@@ -2,11 +2,11 @@
 
 include { TRAIN         } from './modules/train'
 include { PREDICT       } from './modules/predict'
-include { specification } from './modules/specification'
+include { specification; staged } from './modules/specification'
 
 workflow {
     inputs = channel.fromList(params.inputs)
-        .map { input -> tuple(input, file(input.path, glob: false)) }
+        .map { input -> tuple(input, staged(input)) }
         .branch { input, _data ->
             reference: input.role == 'reference'
             query: input.role == 'query'

@@ -2,10 +2,10 @@
 
 include { EMBED         } from './modules/embed'
 include { CLASSIFY      } from './modules/classify'
-include { specification } from './modules/specification'
+include { specification; staged } from './modules/specification'
 
 workflow {
-    inputs = channel.fromList(params.inputs).map { input -> tuple(input, file(input.path, glob: false)) }
+    inputs = channel.fromList(params.inputs).map { input -> tuple(input, staged(input)) }
     EMBED(inputs, specification(params))
     pairs = EMBED.out.branch { input, _embedding ->
         reference: input.role == 'reference'

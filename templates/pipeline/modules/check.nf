@@ -1,4 +1,4 @@
-include { command } from './specification'
+include { command; place } from './specification'
 
 process CHECK {
     tag "${input.tag}"
@@ -12,5 +12,5 @@ process CHECK {
     tuple val(input), path('check.txt'), path('check.json')
 
     script:
-    command(params.work.CHECK, 'check', spec + [profile: params.profile, data: 'data.h5ad', text: 'check.txt', json: 'check.json'])
+    command(params.work.CHECK, 'check', spec + [profile: params.profile, data: place(input, 'data.h5ad'), text: 'check.txt', json: 'check.json'])
 }

@@ -1,4 +1,4 @@
-include { command } from './specification'
+include { command; place } from './specification'
 
 process EMBED {
     tag "${input.tag}"
@@ -12,5 +12,5 @@ process EMBED {
     tuple val(input), path('embedding.h5ad')
 
     script:
-    command(params.work.EMBED, 'embed', spec + [data: 'data.h5ad', output: 'embedding.h5ad'])
+    command(params.work.EMBED, 'embed', spec + [data: place(input, 'data.h5ad'), output: 'embedding.h5ad'])
 }

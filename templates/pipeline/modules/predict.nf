@@ -1,4 +1,4 @@
-include { command } from './specification'
+include { command; place } from './specification'
 
 process PREDICT {
     tag "${query.tag}"
@@ -13,5 +13,5 @@ process PREDICT {
     path 'predicted_{labels,probs}.tsv'
 
     script:
-    command(params.work.PREDICT, 'predict', spec + [query: 'query.h5ad', model: 'model'])
+    command(params.work.PREDICT, 'predict', spec + [query: place(query, 'query.h5ad'), model: 'model'])
 }

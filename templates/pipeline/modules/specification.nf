@@ -5,6 +5,16 @@ def specification(Map all) {
     all.read.collectEntries { name -> [name, all[name]] } + [scfoundry: all.scfoundry]
 }
 
+/** The file to stage for an input: none where the task reads it in place. */
+def staged(Map input) {
+    input.staged ? file(input.path, glob: false) : []
+}
+
+/** Where a task finds an input that is staged under the given name. */
+def place(Map input, String name) {
+    input.staged ? name : input.path
+}
+
 /**
  * The script of a task: its specification as a file, then a native kernel of scfoundry or the method's runner.
  *

@@ -1,4 +1,4 @@
-include { command } from './specification'
+include { command; place } from './specification'
 
 process TRAIN {
     tag "${reference.tag}"
@@ -13,5 +13,5 @@ process TRAIN {
     path 'model'
 
     script:
-    command(params.work.TRAIN, 'train', spec + [reference: 'reference.h5ad', model: 'model'])
+    command(params.work.TRAIN, 'train', spec + [reference: place(reference, 'reference.h5ad'), model: 'model'])
 }
