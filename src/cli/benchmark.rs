@@ -1,12 +1,9 @@
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 
-use super::groups::{Collected, RunOptions};
+use super::groups::{Collected, Embeddings, RunOptions};
 use super::task::Asked;
 use crate::error::Result;
 use crate::method::Task;
-use crate::plan::Role;
 
 /// Score embeddings against labels and batches
 #[derive(Debug, clap::Args)]
@@ -17,13 +14,8 @@ Examples:
 
 See also: `scfoundry geometry`, `scfoundry embed`")]
 pub struct Args {
-    /// Embeddings: files, a directory or a pattern
-    #[arg(short, long, value_name = "PATH", num_args = 1.., required = true)]
-    pub embedding: Vec<PathBuf>,
-
-    /// Label of the method in the tables [default: name of the embedding's directory]
-    #[arg(short, long, value_name = "LABEL")]
-    pub method: Option<String>,
+    #[command(flatten)]
+    pub embeddings: Embeddings,
 
     /// obs column with the labels [default: cell_type]
     #[arg(long, value_name = "COLUMN")]
@@ -74,8 +66,8 @@ pub fn run(args: Args, task: impl FnOnce(Asked, RunOptions) -> Result<()>) -> Re
     });
     let asked = Asked {
         task: Task::Benchmark,
-        method: args.method,
-        inputs: args.embedding.into_iter().map(|path| (Role::Embedding, path)).collect(),
+        method: args.embeddings.method.clone(),
+        inputs: args.embeddings.inputs().collect(),
         given: Collected::default()
             .add("label_key", args.label_key)
             .add("batch_key", args.batch_key)

@@ -1,8 +1,5 @@
-use std::path::PathBuf;
-
-use super::groups::{Collected, RunOptions, positive};
+use super::groups::{Collected, Pair, RunOptions, positive};
 use super::task::Asked;
-use super::transfer::pair;
 use crate::error::Result;
 use crate::method::Task;
 
@@ -19,17 +16,8 @@ pub struct Args {
     #[arg(short, long, value_name = "NAME")]
     pub method: String,
 
-    /// Labelled data set to learn from
-    #[arg(long, value_name = "FILE", required_unless_present = "fitted", conflicts_with = "fitted")]
-    pub reference: Option<PathBuf>,
-
-    /// Data set to label
-    #[arg(long, value_name = "FILE", required_unless_present = "reference")]
-    pub query: Option<PathBuf>,
-
-    /// Model trained by an earlier run, in place of a reference
-    #[arg(long, value_name = "DIR", requires = "query")]
-    pub fitted: Option<PathBuf>,
+    #[command(flatten)]
+    pub pair: Pair,
 
     /// obs column with the labels [default: cell_type]
     #[arg(long, value_name = "COLUMN")]
@@ -55,7 +43,7 @@ pub fn run(args: Args, task: impl FnOnce(Asked, RunOptions) -> Result<()>) -> Re
     let asked = Asked {
         task: Task::Finetune,
         method: Some(args.method),
-        inputs: pair(args.reference, args.query, args.fitted),
+        inputs: args.pair.inputs(),
         given: Collected::default()
             .add("label_key", args.label_key)
             .add("epochs", args.epochs)

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use super::groups::{Collected, RunOptions, positive};
+use super::groups::{Collected, Embeddings, RunOptions, positive};
 use super::task::Asked;
 use crate::error::Result;
 use crate::method::Task;
@@ -14,17 +14,12 @@ Examples:
 
 See also: `scfoundry benchmark`, `scfoundry embed`")]
 pub struct Args {
-    /// Embeddings: files, a directory or a pattern
-    #[arg(short, long, value_name = "PATH", num_args = 1.., required = true)]
-    pub embedding: Vec<PathBuf>,
+    #[command(flatten)]
+    pub embeddings: Embeddings,
 
     /// Data sets with raw counts, paired with the embeddings by file name
     #[arg(short, long, value_name = "PATH", num_args = 1.., required = true)]
     pub data: Vec<PathBuf>,
-
-    /// Label of the method in the tables [default: name of the embedding's directory]
-    #[arg(short, long, value_name = "LABEL")]
-    pub method: Option<String>,
 
     /// obs column with the labels [default: cell_type]
     #[arg(long, value_name = "COLUMN")]
@@ -47,11 +42,14 @@ pub struct Args {
 }
 
 pub fn run(args: Args, task: impl FnOnce(Asked, RunOptions) -> Result<()>) -> Result<()> {
-    let embeddings = args.embedding.into_iter().map(|path| (Role::Embedding, path));
     let asked = Asked {
         task: Task::Geometry,
-        method: args.method,
-        inputs: embeddings.chain(args.data.into_iter().map(|path| (Role::Data, path))).collect(),
+        method: args.embeddings.method.clone(),
+        inputs: args
+            .embeddings
+            .inputs()
+            .chain(args.data.into_iter().map(|path| (Role::Data, path)))
+            .collect(),
         given: Collected::default()
             .add("label_key", args.label_key)
             .add("batch_key", args.batch_key)

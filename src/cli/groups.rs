@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 
-use crate::plan::{Given, Resume, Source};
+use crate::plan::{Given, Resume, Role, Source};
 use crate::settings::Flags;
 
 /// Options of every task that runs through Nextflow.
@@ -80,6 +80,48 @@ impl RunOptions {
             "" => Resume::Latest,
             name => Resume::Named(name.to_owned()),
         })
+    }
+}
+
+/// The inputs of a task that learns from one data set and labels another.
+#[derive(Debug, Clone, Args)]
+pub struct Pair {
+    /// Labelled data set to learn from
+    #[arg(long, value_name = "FILE", required_unless_present = "fitted", conflicts_with = "fitted")]
+    pub reference: Option<PathBuf>,
+
+    /// Data set to label
+    #[arg(long, value_name = "FILE", required_unless_present = "reference")]
+    pub query: Option<PathBuf>,
+
+    /// Model of an earlier run, in place of a reference
+    #[arg(long, value_name = "DIR", requires = "query")]
+    pub fitted: Option<PathBuf>,
+}
+
+impl Pair {
+    pub fn inputs(self) -> Vec<(Role, PathBuf)> {
+        let roles =
+            [(Role::Reference, self.reference), (Role::Query, self.query), (Role::Fitted, self.fitted)];
+        roles.into_iter().filter_map(|(role, path)| Some((role, path?))).collect()
+    }
+}
+
+/// The inputs of a task that scores embeddings.
+#[derive(Debug, Clone, Args)]
+pub struct Embeddings {
+    /// Embeddings: files, a directory or a pattern
+    #[arg(short, long, value_name = "PATH", num_args = 1.., required = true)]
+    pub embedding: Vec<PathBuf>,
+
+    /// Label of the method in the tables [default: name of the embedding's directory]
+    #[arg(short, long, value_name = "LABEL")]
+    pub method: Option<String>,
+}
+
+impl Embeddings {
+    pub fn inputs(self) -> impl Iterator<Item = (Role, PathBuf)> {
+        self.embedding.into_iter().map(|path| (Role::Embedding, path))
     }
 }
 

@@ -1,12 +1,9 @@
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 
-use super::groups::{Collected, RunOptions, positive};
+use super::groups::{Collected, Pair, RunOptions, positive};
 use super::task::Asked;
 use crate::error::Result;
 use crate::method::Task;
-use crate::plan::Role;
 
 /// Label a query with a classifier fitted on a reference's embedding
 ///
@@ -24,17 +21,8 @@ pub struct Args {
     #[arg(short, long, value_name = "NAME")]
     pub method: String,
 
-    /// Labelled data set to learn from
-    #[arg(long, value_name = "FILE", required_unless_present = "fitted", conflicts_with = "fitted")]
-    pub reference: Option<PathBuf>,
-
-    /// Data set to label
-    #[arg(long, value_name = "FILE", required_unless_present = "reference")]
-    pub query: Option<PathBuf>,
-
-    /// Model fitted by an earlier transfer, in place of a reference
-    #[arg(long, value_name = "DIR", requires = "query")]
-    pub fitted: Option<PathBuf>,
+    #[command(flatten)]
+    pub pair: Pair,
 
     /// Classifier on the embedding [default: logreg]
     #[arg(long, value_name = "NAME")]
@@ -87,7 +75,7 @@ pub fn run(args: Args, task: impl FnOnce(Asked, RunOptions) -> Result<()>) -> Re
     let asked = Asked {
         task: Task::Transfer,
         method: Some(args.method),
-        inputs: pair(args.reference, args.query, args.fitted),
+        inputs: args.pair.inputs(),
         given: Collected::default()
             .add("classifier", args.classifier.map(Classifier::name))
             .add("label_key", args.label_key)
@@ -96,14 +84,4 @@ pub fn run(args: Args, task: impl FnOnce(Asked, RunOptions) -> Result<()>) -> Re
             .add("batch_size", args.batch_size),
     };
     task(asked, args.run)
-}
-
-/// The inputs of a task that learns from one data set and labels another.
-pub fn pair(
-    reference: Option<PathBuf>,
-    query: Option<PathBuf>,
-    fitted: Option<PathBuf>,
-) -> Vec<(Role, PathBuf)> {
-    let roles = [(Role::Reference, reference), (Role::Query, query), (Role::Fitted, fitted)];
-    roles.into_iter().filter_map(|(role, path)| Some((role, path?))).collect()
 }
