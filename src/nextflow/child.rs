@@ -167,6 +167,8 @@ fn listen(
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
+        // Of a line that was written over and over, the last is what a terminal shows.
+        let text = text.rsplit(|byte| *byte == b'\r').next().unwrap_or(text);
         if sender.send(Message::Line(String::from_utf8_lossy(text).into_owned())).is_err() {
             // Keep reading: an engine that outlives us must not block on a full pipe.
             output = None;
