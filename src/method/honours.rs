@@ -102,7 +102,9 @@ impl Profile {
     pub fn known_model(&self, name: &str) -> Result<&Model> {
         self.model(name).ok_or_else(|| {
             let names = || self.models.iter().map(|model| model.name.as_str());
-            let near = nearest(name, names());
+            let last = |name: &'_ str| name.rsplit('/').next().unwrap_or_default().to_owned();
+            let short: Vec<String> = names().map(last).collect();
+            let near = nearest(&last(name), short.iter().map(String::as_str));
             let hint = match near.as_slice() {
                 [] => format!("models: {}", names().collect::<Vec<_>>().join(", ")),
                 near => format!("did you mean {}?", near.join(" or ")),
