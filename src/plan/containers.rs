@@ -41,7 +41,9 @@ pub fn surroundings(place: &Place<'_>, gpu: bool) -> Surroundings {
             container_options: gpu.then(|| "--nv".to_owned()),
             before_script: visible_devices(place, wanted),
         },
-        Runtime::None => Surroundings { container_options: None, before_script: visible_devices(place, wanted) },
+        Runtime::None => {
+            Surroundings { container_options: None, before_script: visible_devices(place, wanted) }
+        }
     }
 }
 
