@@ -99,7 +99,7 @@ impl Settings {
         let layers = [File::read(&workspace_path)?.map(|file| (workspace_path, file)), user_file()?];
         let pick = |flag: &Option<PathBuf>, variable: &'static str, field: fn(&File) -> &Option<PathBuf>| {
             let chosen = layered(flag.clone(), variable, &layers, |file| field(file).clone());
-            chosen.map(|setting| resolve(setting, workspace))
+            chosen.map(|setting| resolve(setting, variable, workspace))
         };
         let or = |setting: Option<Setting<PathBuf>>, default: PathBuf| {
             setting.unwrap_or(Setting { value: default, origin: Origin::Default })
@@ -180,9 +180,10 @@ fn layered<T: From<String>>(
 }
 
 /// A relative path counts from the current directory on the command line and in the environment, from the workspace in
-/// a file. A bare command name (`nextflow`) is left to be found on PATH.
-fn resolve(mut setting: Setting<PathBuf>, workspace: &Workspace) -> Setting<PathBuf> {
-    let bare = setting.value.components().count() == 1 && !setting.value.exists();
+/// a file. The bare name of a program (`nextflow`) is left to be found on PATH.
+fn resolve(mut setting: Setting<PathBuf>, variable: &str, workspace: &Workspace) -> Setting<PathBuf> {
+    let program = ["SCFOUNDRY_NEXTFLOW", "SCFOUNDRY_JAVA"].contains(&variable);
+    let bare = program && setting.value.components().count() == 1 && !setting.value.exists();
     setting.value = match setting.origin {
         _ if bare => setting.value,
         Origin::File(_) => workspace.root().join(&setting.value),

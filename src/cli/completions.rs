@@ -1,4 +1,4 @@
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::Cli;
@@ -18,6 +18,14 @@ pub struct Args {
 
 pub fn run(args: Args, ui: &Ui) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "scfoundry", &mut script);
+    clap_complete::generate(args.shell, &mut shown(&Cli::command()), "scfoundry", &mut script);
     ui.line(String::from_utf8_lossy(&script).trim_end())
+}
+
+/// The program without the commands that help leaves out; the scripts would offer them.
+fn shown(program: &Command) -> Command {
+    Command::new("scfoundry")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(program.get_arguments())
+        .subcommands(program.get_subcommands().filter(|command| !command.is_hide_set()))
 }

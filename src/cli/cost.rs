@@ -109,7 +109,11 @@ fn summary(given: &Path, runs: &Path, rates: Option<Rates>) -> Result<CostSummar
         return Ok(cost::summarise(&trace, &SummaryOptions { rates, ..SummaryOptions::default() }));
     }
     if given.is_dir() {
-        return of_run(&RunDir::open(given)?, rates);
+        return match trace_of(given).filter(|_| !given.join("run.json").exists()) {
+            // The launch directory of a run that is not ours.
+            Some(trace) => summary(&trace, runs, rates),
+            None => of_run(&RunDir::open(given)?, rates),
+        };
     }
     let inside = crate::method::Task::ALL.iter().map(|task| runs.join(task.name()).join(given));
     match inside.into_iter().find(|path| path.is_dir()) {

@@ -1,7 +1,6 @@
 use serde::Serialize;
 
 use super::Global;
-use super::info::request;
 use super::surroundings::Surroundings;
 use crate::error::{Error, Result};
 use crate::nextflow;
@@ -37,7 +36,8 @@ struct Check {
 pub fn run(_args: Args, global: &Global, ui: &Ui) -> Result<()> {
     let around = Surroundings::find(global, &Flags::default())?;
     let config = Config::read(&around.workspace.nextflow_config(), None)?;
-    let mut checks = vec![workspace(&around), engine(&nextflow::inspect(&request(&around.settings)))];
+    let mut checks =
+        vec![workspace(&around), engine(&nextflow::inspect(&nextflow::Request::of(&around.settings)))];
     checks.extend(["bash", "ps"].map(tool));
     checks.push(containers(Runtime::of(&config)));
     checks.push(gpu());

@@ -35,11 +35,8 @@ pub fn run(args: Args, global: &Global, ui: &Ui) -> Result<()> {
     let profile = catalogue.get(&args.method)?;
     let model = match &args.model {
         None => profile.default_model(),
-        Some(name) => Some(profile.model(name).ok_or_else(|| {
-            let names: Vec<&str> = profile.models.iter().map(|model| model.name.as_str()).collect();
-            Error::usage(format_args!("{} has no model {name:?}", profile.name))
-                .hint(format_args!("models: {}", names.join(", ")))
-        })?),
+        Some(_) if profile.models.is_empty() => None,
+        Some(name) => Some(profile.known_model(name)?),
     };
     let Some(model) = model else {
         return Err(Error::usage(format_args!("{} has no weights to download", profile.name)));

@@ -25,7 +25,7 @@ pub fn run(args: Args, global: &Global, ui: &Ui) -> Result<()> {
     let around = Surroundings::find(global, &Flags::default())?;
     let settings = &around.settings;
     let config = Config::read(&around.workspace.nextflow_config(), None)?;
-    let engine = nextflow::inspect(&request(settings));
+    let engine = nextflow::inspect(&nextflow::Request::of(settings));
     let catalogue = around.catalogue()?;
     let executor = config.get("process.executor").unwrap_or("local");
     if ui.json {
@@ -64,14 +64,6 @@ pub fn run(args: Args, global: &Global, ui: &Ui) -> Result<()> {
         true => effective(settings, &config, ui),
         false => Ok(()),
     }
-}
-
-/// Where to look for Nextflow and Java by the settings in force.
-pub fn request(settings: &Settings) -> nextflow::Request {
-    nextflow::Request::from_env(
-        settings.nextflow.as_ref().map(|setting| setting.value.clone()),
-        settings.java.as_ref().map(|setting| setting.value.clone()),
-    )
 }
 
 fn effective(settings: &Settings, config: &Config, ui: &Ui) -> Result<()> {

@@ -38,11 +38,7 @@ pub struct Finished {
 /// # Errors
 /// What keeps the engine from starting; a run that fails once it has begun is a [`Finished`] with an error.
 pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) -> Result<Finished> {
-    let request = nextflow::Request::from_env(
-        settings.nextflow.as_ref().map(|setting| setting.value.clone()),
-        settings.java.as_ref().map(|setting| setting.value.clone()),
-    );
-    let engine = nextflow::locate(&request, ui)?;
+    let engine = nextflow::locate(&nextflow::Request::of(settings), ui)?;
     prepare_workspace(workspace, ui)?;
     let run = RunDir::create(&workspace.runs(), plan.task, &plan.run_stem)?;
     let prepared = match Prepared::write(plan, &run, &engine) {

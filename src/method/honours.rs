@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Parameter, Profile, Task, Value};
+use super::{Model, Parameter, Profile, Task, Value, nearest};
 use crate::error::{Error, Result};
 
 /// An option of the command line that some methods have and others have not.
@@ -93,6 +93,24 @@ impl Profile {
                 .map(|default| ("batch_size", default)),
             Task::Check | Task::Benchmark | Task::Geometry => None,
         }
+    }
+
+    /// As [`Profile::model`].
+    ///
+    /// # Errors
+    /// Usage, with the nearest names or all of them.
+    pub fn known_model(&self, name: &str) -> Result<&Model> {
+        self.model(name).ok_or_else(|| {
+            let names = || self.models.iter().map(|model| model.name.as_str());
+            let last = |name: &'_ str| name.rsplit('/').next().unwrap_or_default().to_owned();
+            let short: Vec<String> = names().map(last).collect();
+            let near = nearest(&last(name), short.iter().map(String::as_str));
+            let hint = match near.as_slice() {
+                [] => format!("models: {}", names().collect::<Vec<_>>().join(", ")),
+                near => format!("did you mean {}?", near.join(" or ")),
+            };
+            Error::usage(format_args!("{} has no model {name:?}", self.name)).hint(hint)
+        })
     }
 
     /// Whether the method reads `--name value` in this task.

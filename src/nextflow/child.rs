@@ -105,11 +105,11 @@ pub fn run(launch: Launch<'_>, observer: &mut dyn FnMut(Event)) -> Result<Outcom
     let group = Group::of(&child);
 
     let mut stop = Stop::default();
-    follow(group, &receiver, &mut stop, observer).inspect_err(|_| group.kill())?;
+    let said_all = follow(group, &receiver, &mut stop, observer).inspect_err(|_| group.kill())?;
     if stop.first.is_some() || !ended_by_itself(group)? {
         group.sweep();
     }
-    if !launch.raw {
+    if !launch.raw && !said_all {
         drain(&receiver, observer);
     }
     let status = reap(&mut child)?;
@@ -167,6 +167,8 @@ fn listen(
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
+        // Of a line that was written over and over, the last is what a terminal shows.
+        let text = text.rsplit(|byte| *byte == b'\r').next().unwrap_or(text);
         if sender.send(Message::Line(String::from_utf8_lossy(text).into_owned())).is_err() {
             // Keep reading: an engine that outlives us must not block on a full pipe.
             output = None;
@@ -176,14 +178,16 @@ fn listen(
     let _ = sender.send(Message::OutputEnded);
 }
 
-/// Tells the observer what happens until the engine has ended (but has not been waited for).
+/// Tells the observer what happens until the engine has ended (but has not been waited for). Gives whether its output
+/// has ended too.
 fn follow(
     group: Group,
     receiver: &Receiver<Message>,
     stop: &mut Stop,
     observer: &mut dyn FnMut(Event),
-) -> Result<()> {
+) -> Result<bool> {
     let mut next_tick = Instant::now() + TICK;
+    let mut said_all = false;
     loop {
         // Looked at first, so that a flood of lines does not starve the clock.
         let now = Instant::now();
@@ -191,17 +195,18 @@ fn follow(
             next_tick = now + TICK;
             observer(Event::Tick);
             if has_ended(group)? {
-                return Ok(());
+                return Ok(said_all);
             }
         }
         match receiver.recv_timeout(next_tick.saturating_duration_since(now)) {
-            Ok(Message::Signal(SIGCHLD)) if has_ended(group)? => return Ok(()),
+            Ok(Message::Signal(SIGCHLD)) if has_ended(group)? => return Ok(said_all),
             Ok(Message::Signal(SIGCHLD)) => {}
             Ok(Message::Signal(number)) => {
                 if let Some(event) = stop.request(number, group) {
                     observer(event);
                 }
             }
+            Ok(Message::OutputEnded) => said_all = true,
             Ok(message) => report(message, observer),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }

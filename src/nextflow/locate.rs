@@ -12,13 +12,16 @@ use crate::error::{Error, Result};
 use crate::ui::Ui;
 
 /// Where the engine was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// `--nextflow`.
+    #[default]
     Option,
     /// `$SCFOUNDRY_NEXTFLOW`.
     Environment,
+    /// `nextflow` in a `scfoundry.toml`.
+    Settings,
     /// `nextflow` on PATH.
     Path,
     /// The engine that scfoundry keeps in its cache.
@@ -30,6 +33,7 @@ impl fmt::Display for Origin {
         f.write_str(match self {
             Origin::Option => "--nextflow",
             Origin::Environment => "$SCFOUNDRY_NEXTFLOW",
+            Origin::Settings => "scfoundry.toml",
             Origin::Path => "PATH",
             Origin::Managed => "managed",
         })
@@ -99,7 +103,7 @@ pub fn inspect(request: &Request) -> Inspection {
 /// The `nextflow` that the user names or has; it need not exist when it is named.
 fn own_program(request: &Request) -> Option<(Origin, PathBuf)> {
     if let Some(named) = &request.nextflow {
-        return Some((Origin::Option, resolve(request, named)));
+        return Some((request.named_by, resolve(request, named)));
     }
     if let Some(named) = request.variable("SCFOUNDRY_NEXTFLOW") {
         return Some((Origin::Environment, resolve(request, Path::new(named))));
@@ -145,14 +149,9 @@ fn own_engine(request: &Request, origin: Origin, program: &Path) -> Result<Engin
 }
 
 fn check_program(origin: Origin, program: &Path) -> Result<()> {
-    let source = match origin {
-        Origin::Option => "--nextflow",
-        Origin::Environment => "$SCFOUNDRY_NEXTFLOW",
-        Origin::Path | Origin::Managed => "PATH",
-    };
     let wrong = |what: &str| {
         let path = program.display();
-        Error::environment(format_args!("{path}, given by {source}, {what}"))
+        Error::environment(format_args!("{path}, given by {origin}, {what}"))
             .hint("name the `nextflow` program, or leave it out: scfoundry then brings Nextflow itself")
     };
     if !program.exists() {

@@ -4,18 +4,35 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use super::Origin;
+use crate::settings::{self, Setting, Settings};
+
 /// Where to look for Nextflow and Java. Nothing in this module reads the process environment except
 /// [`Request::from_env`].
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// `--nextflow`: the engine to use, wherever else there is one.
     pub nextflow: Option<PathBuf>,
+    /// What names it, for messages: `--nextflow`, unless the settings say otherwise.
+    pub named_by: Origin,
     /// `--java`: a `java` program or a Java home.
     pub java: Option<PathBuf>,
     environment: HashMap<OsString, OsString>,
 }
 
 impl Request {
+    /// What the settings in force ask for, with the environment of this process.
+    pub fn of(settings: &Settings) -> Request {
+        let path = |setting: &Option<Setting<PathBuf>>| setting.as_ref().map(|setting| setting.value.clone());
+        let mut request = Request::from_env(path(&settings.nextflow), path(&settings.java));
+        request.named_by = match settings.nextflow.as_ref().map(|setting| &setting.origin) {
+            Some(settings::Origin::Environment(_)) => Origin::Environment,
+            Some(settings::Origin::File(_)) => Origin::Settings,
+            _ => Origin::Option,
+        };
+        request
+    }
+
     /// A request with the environment of this process.
     pub fn from_env(nextflow: Option<PathBuf>, java: Option<PathBuf>) -> Request {
         Request::new(nextflow, java, std::env::vars_os())
@@ -27,7 +44,7 @@ impl Request {
         java: Option<PathBuf>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Request {
-        Request { nextflow, java, environment: environment.into_iter().collect() }
+        Request { nextflow, named_by: Origin::Option, java, environment: environment.into_iter().collect() }
     }
 
     /// A variable of the environment; an empty one counts as absent.

@@ -3,11 +3,13 @@
 //! All of it goes to the processes that need it, by `containerOptions`: a setting for the whole engine would reach CPU
 //! tasks too, and a `runOptions` of the user would replace it or be replaced.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::resources::{Gpus, Runtime};
-use crate::workspace::{Config, Workspace};
+use crate::workspace::Config;
 
 /// The surroundings of one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -29,14 +31,19 @@ pub struct Place<'a> {
 
 /// Flags for a process that runs in a container (or, without one, in an environment of its own).
 pub fn surroundings(place: &Place<'_>, gpu: bool) -> Surroundings {
+    let wanted = gpu;
+    // `--gpu none`: a flag without a number would be refused, or would mean all cards.
+    let gpu = wanted && (place.scheduled || !place.gpus.is_empty());
     match place.runtime {
         Runtime::Docker => Surroundings { container_options: Some(docker(place, gpu)), before_script: None },
         Runtime::Podman => Surroundings { container_options: Some(podman(place, gpu)), before_script: None },
         Runtime::Apptainer | Runtime::Singularity => Surroundings {
             container_options: gpu.then(|| "--nv".to_owned()),
-            before_script: visible_devices(place, gpu),
+            before_script: visible_devices(place, wanted),
         },
-        Runtime::None => Surroundings { container_options: None, before_script: visible_devices(place, gpu) },
+        Runtime::None => {
+            Surroundings { container_options: None, before_script: visible_devices(place, wanted) }
+        }
     }
 }
 
@@ -89,12 +96,12 @@ fn visible_devices(place: &Place<'_>, gpu: bool) -> Option<String> {
 /// A pull converts a multi-gigabyte image, which takes more than the 20 minutes that Nextflow allows.
 pub fn engine_settings(
     place: &Place<'_>,
-    workspace: &Workspace,
+    cache: &Path,
     has_variable: impl Fn(&str) -> bool,
 ) -> Vec<(String, Value)> {
     let (Runtime::Apptainer | Runtime::Singularity) = place.runtime else { return Vec::new() };
     let engine = place.runtime.name();
-    let images = workspace.cache().join("images").to_string_lossy().into_owned();
+    let images = cache.join("images").to_string_lossy().into_owned();
     let cache_variable = format!("NXF_{}_CACHEDIR", engine.to_uppercase());
     let mut settings = vec![
         ("autoMounts", json!(true)),
@@ -138,6 +145,18 @@ mod tests {
             let text = format!("{:?}", options(runtime, &[0], false));
             assert!(!text.contains("gpu") && !text.contains("--nv") && !text.contains("CUDA"), "{text}");
         }
+    }
+
+    #[test]
+    fn no_card_means_no_gpu_flag() {
+        for runtime in [Runtime::Docker, Runtime::Podman, Runtime::Apptainer] {
+            let task = options(runtime, &[], true);
+            let flags = task.container_options.unwrap_or_default();
+            assert!(!flags.contains("gpu") && !flags.contains("--nv"), "{flags}");
+        }
+        // Without a container nothing else hides the cards.
+        let script = options(Runtime::None, &[], true).before_script;
+        assert_eq!(script.as_deref(), Some("export CUDA_VISIBLE_DEVICES="));
     }
 
     #[test]

@@ -99,6 +99,7 @@ impl Plan {
         };
         let stages = stages::stages(request.task, profile, &place, native_cpus(&config, &executor));
         if let Some(setting) = &context.settings.gpu
+            && !gpus.is_empty()
             && !stages.iter().any(|stage| stage.gpu)
         {
             warnings.push(format!("GPU {} is not used: no step of this run needs one", setting.value));
@@ -107,6 +108,7 @@ impl Plan {
         let label = label(request, &inputs);
         let shown = stages::Parameters(&parameters.values);
         let outdir = &context.settings.outdir.value;
+        directory(outdir)?;
         let outputs = stages::outputs(request.task, &label, &inputs, &shown, outdir);
         let mut plan = Plan {
             schema: 1,
@@ -115,7 +117,11 @@ impl Plan {
             workspace: context.workspace.root().to_owned(),
             new_workspace: !context.workspace.exists(),
             outputs,
-            engine_settings: containers::engine_settings(&place, context.workspace, context.has_variable),
+            engine_settings: containers::engine_settings(
+                &place,
+                &context.settings.cache_dir.value,
+                context.has_variable,
+            ),
             runtime: place.runtime,
             unavailable: stages::unavailable(request.task, &stages),
             run_stem: run_stem(request, &label, &inputs, context.stamp),
@@ -266,6 +272,17 @@ fn plain(text: &str) -> String {
     let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
     let name: String = text.chars().map(|c| if keep(c) { c } else { '_' }).take(100).collect();
     if name.starts_with('.') { format!("_{name}") } else { name }
+}
+
+/// A place for results that is a file would be noticed only when there are results.
+fn directory(outdir: &Path) -> Result<()> {
+    let blocked = outdir.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir());
+    match blocked {
+        None => Ok(()),
+        Some(file) => Err(Error::input(format_args!("{} is not a directory", file.display()))
+            .cause(format_args!("results go to {}", outdir.display()))
+            .hint("name another place with `--outdir`")),
+    }
 }
 
 fn configs(request: &Request) -> Result<Vec<PathBuf>> {

@@ -1,5 +1,7 @@
 //! Pipeline parameters: what the task and the method read, what the user gave, what is not used.
 
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 
 use super::request::{Given, Request, Source};
@@ -36,7 +38,10 @@ pub fn gather(request: &Request, profile: Option<&Profile>, catalogue: &Catalogu
         let name = pipeline_name(given, profile);
         match known.iter().find(|parameter| parameter.name == name) {
             Some(parameter) => {
-                let value = fit(given, &parameter.default)?;
+                let mut value = fit(given, &parameter.default)?;
+                if let (Some(profile), "model") = (profile, name.as_str()) {
+                    value = model(profile, value)?;
+                }
                 parameters.values.insert(name, value);
             }
             None => {
@@ -134,6 +139,16 @@ fn known(request: &Request, profile: Option<&Profile>) -> Vec<Known> {
 /// Whether the method's own parameters matter to the task; for the others it is only a label.
 fn profile_speaks(task: Task) -> bool {
     matches!(task, Task::Embed | Task::Transfer | Task::Finetune)
+}
+
+/// The whole name of a model variant, or the path of weights of one's own.
+fn model(profile: &Profile, typed: Value) -> Result<Value> {
+    let text = typed.as_str().unwrap_or_default();
+    if Path::new(text).exists() {
+        let absolute = std::path::absolute(text).map_err(Error::io("resolve", text.as_ref()))?;
+        return Ok(json!(absolute));
+    }
+    Ok(json!(profile.known_model(text)?.name))
 }
 
 /// Parameters whose least value is 1 rather than 0.

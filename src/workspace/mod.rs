@@ -109,7 +109,7 @@ impl Workspace {
         if !self.settings_file().exists() {
             atomic::write(&self.settings_file(), settings.as_bytes())?;
         }
-        if force || !self.exists() {
+        if !self.exists() {
             let marker =
                 json!({ "scfoundry": env!("CARGO_PKG_VERSION"), "created": jiff::Zoned::now().timestamp() });
             atomic::write(&self.root.join(MARKER), format!("{marker:#}\n").as_bytes())?;

@@ -1,0 +1,115 @@
+//! `cost` on traces of other pipelines and of our runs.
+
+use serde_json::{Value, json};
+
+use crate::world::{Ended, World, case, data};
+
+fn row<'a>(text: &'a str, name: &str) -> &'a str {
+    text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in:\n{text}"))
+}
+
+/// Case C01.
+#[test]
+fn units_dashes_and_unfinished_tasks() {
+    let world = World::new();
+    let text = world.run(&["cost", &case("c01_trace_units.txt")]).succeeded().stdout;
+    assert!(row(&text, "EMBED:PREPARE").contains('-'), "{text}");
+    assert!(row(&text, "total, 5 executed").ends_with("unfinished"), "{text}");
+    assert!(text.contains("2 tasks are without metrics") && text.contains("1 task is unfinished"), "{text}");
+    let document = world.json(&["cost", &case("c01_trace_units.txt")]);
+    let totals = document["totals"].to_string();
+    for number in ["102383306", "1649626825", "1649267441664"] {
+        assert!(totals.contains(number), "no {number} in {totals}");
+    }
+}
+
+#[test]
+fn traces_without_tasks_or_cut_short() {
+    let world = World::new();
+    for name in ["c01_trace_header_only.txt", "c01_trace_zero_bytes.txt"] {
+        let text = world.run(&["cost", &case(name)]).succeeded().stdout;
+        assert!(text.starts_with("no tasks: ") && text.contains(name), "{text}");
+        world.json(&["cost", &case(name)]);
+    }
+    let text = world.run(&["cost", &case("c01_trace_cut_last_line.txt")]).succeeded().stdout;
+    assert!(text.contains("line 3, the last, is cut short") && text.contains("total, 1 executed"), "{text}");
+}
+
+/// Case C03.
+#[test]
+fn cached_and_repeated_rows_are_no_cost() {
+    let world = World::new();
+    let text = world.run(&["cost", &case("c03_trace_cached_duplicates.txt")]).succeeded().stdout;
+    assert!(row(&text, "total, 2 executed").contains("10m 30s"), "{text}");
+    assert!(text.contains("2 tasks are cached: 1h 56m saved"), "{text}");
+}
+
+/// Case F01.
+#[test]
+fn a_task_killed_for_memory_is_not_clean() {
+    let world = World::new();
+    for path in ["f01_slurm_oom", "f01_slurm_oom/trace.txt"] {
+        let ended = world.run(&["cost", &case(path)]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stdout.contains("7.9 GiB") && ended.stdout.contains("killed for memory"), "{ended:?}");
+        assert!(ended.stderr.contains("is not clean"), "{ended:?}");
+        let ended = world.run(&["cost", &case(path), "--json"]);
+        assert_eq!(ended.code, Some(1));
+        serde_json::from_str::<Value>(&ended.stdout).unwrap();
+    }
+}
+
+#[test]
+fn rows_for_a_spreadsheet() {
+    let world = World::new();
+    let text = world.run(&["cost", "--csv", &case("c01_trace_units.txt")]).succeeded().stdout;
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 7);
+    let columns = lines[0].split(',').count();
+    assert!(lines.iter().all(|line| line.split(',').count() == columns), "{text}");
+    let both = [&case("c01_trace_units.txt"), &case("c03_trace_cached_duplicates.txt")];
+    let text = world.run(&["cost", "--csv", both[0], both[1]]).succeeded().stdout;
+    assert_eq!(text.lines().count(), 1 + 6 + 4);
+}
+
+#[test]
+fn several_are_compared() {
+    let world = World::new();
+    let both = [&case("c01_trace_units.txt"), &case("c03_trace_cached_duplicates.txt")];
+    let text = world.run(&["cost", both[0], both[1]]).succeeded().stdout;
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(row(&text, both[1].as_str()).ends_with("ok"), "{text}");
+    let document = world.json(&["cost", both[0], both[1]]);
+    assert_eq!(document["runs"].as_array().unwrap().len(), 2, "{document}");
+}
+
+#[test]
+fn money_where_rates_are_set() {
+    let world = World::with_workspace("none");
+    world.write("here/scfoundry.toml", "[rates]\ncurrency = \"EUR\"\ncpu_hour = 1.0\ngpu_hour = 2.0\n");
+    let text = world.run(&["cost", &case("c03_trace_cached_duplicates.txt")]).succeeded().stdout;
+    assert!(text.contains("EUR"), "{text}");
+}
+
+#[test]
+fn runs_of_the_workspace_by_name_or_the_newest() {
+    let world = World::with_workspace("none");
+    let trace = std::fs::read_to_string(case("c03_trace_cached_duplicates.txt")).unwrap();
+    let engine = world.script("engine", &format!("#!/bin/sh\ncat > trace.txt <<'END'\n{trace}\nEND\n"));
+    std::os::unix::fs::symlink("/bin/cat", world.root().join("bin/cat")).unwrap();
+    let mut command =
+        world.command(&["embed", "--method", "pca", "--data", &data(), "--run-name", "one", "--json"]);
+    command.env("SCFOUNDRY_NEXTFLOW", engine);
+    let ended = Ended::of(command);
+    // It ran tasks but left no result.
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("was not written"), "{ended:?}");
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(document["status"], json!("failed"));
+    let newest = world.json(&["cost"]);
+    assert_eq!(newest, world.json(&["cost", "one"]));
+    assert_eq!(newest, world.json(&["cost", "runs/embed/one"]));
+    assert_eq!(newest["totals"], document["cost"]["totals"]);
+    assert!(world.here().join("runs/embed/one/cost.json").is_file());
+    world.refuses(&["cost", "two"], 3, &["two is neither a run nor a trace file", "scfoundry runs"]);
+}

@@ -1,0 +1,23 @@
+//! The program from outside: what it prints, refuses, renders, starts and leaves behind.
+//!
+//! Each test runs the built binary in a directory of its own, with an environment of its own. Where an engine has to be
+//! started, a shell script that writes down its arguments stands in for Nextflow.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod batch_size;
+mod containers;
+mod cost;
+mod engines;
+mod help;
+mod json;
+mod methods;
+mod output;
+mod parameters;
+mod passthrough;
+mod refusals;
+mod runs;
+mod settings;
+mod signals;
+mod workspaces;
+mod world;
