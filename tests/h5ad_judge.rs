@@ -56,7 +56,8 @@ fn check_frame(name: &str, frame: &Frame, expected: &Value) {
     let columns = expected["columns"].as_object().unwrap();
     assert_eq!(frame.column_names(), columns.keys().cloned().collect::<Vec<_>>(), "{name}");
     for (column_name, expected) in columns {
-        let column = frame.column(column_name).unwrap_or_else(|error| panic!("{name} {column_name}: {error}"));
+        let column =
+            frame.column(column_name).unwrap_or_else(|error| panic!("{name} {column_name}: {error}"));
         assert_eq!(column.kind(), expected["kind"], "{name} {column_name}");
         let labels = column.labels();
         assert_eq!(labels.classes, texts(&expected["classes"]), "{name} {column_name}");
@@ -116,9 +117,19 @@ fn judge_h5ad_embedding_comes_back_through_anndata() {
     let (sources, results) = (directory.path().join("sources"), directory.path().join("results"));
     std::fs::create_dir(&sources).unwrap();
     std::fs::create_dir(&results).unwrap();
-    let mut names: Vec<String> = made(&sources).into_iter().filter(|(_, case)| case.get("obs").is_some()).map(|(name, _)| name).collect();
+    let mut names: Vec<String> = made(&sources)
+        .into_iter()
+        .filter(|(_, case)| case.get("obs").is_some())
+        .map(|(name, _)| name)
+        .collect();
     let cases = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases");
-    for case in ["a01_categories_0_7", "a05_nullable_bool_int", "a10_lzf", "a18_unused_categories", "b07_nan_inf_embedding"] {
+    for case in [
+        "a01_categories_0_7",
+        "a05_nullable_bool_int",
+        "a10_lzf",
+        "a18_unused_categories",
+        "b07_nan_inf_embedding",
+    ] {
         std::fs::copy(cases.join(format!("{case}.h5ad")), sources.join(format!("{case}.h5ad"))).unwrap();
         names.push(case.to_owned());
     }
