@@ -15,12 +15,11 @@ workflow { EMBED().view { file -> "seen ${file.text.trim()}" } }
 /// Writes down its arguments, each with a NUL after it, then runs the command that follows the image.
 const STAND_IN: &str = r#"#!/bin/bash
 if [ "$1" = pull ]; then
-    for word; do [[ $word == *.img ]] && touch "$word"; done
+    for word; do [[ $word == *.img* ]] && touch "$word"; done
     exit 0
 fi
-printf '%s\0' "$@" >RECORD
-env >RECORD.env
 [ "$1" = run ] || [ "$1" = exec ] || exit 0
+printf '%s\0' "$@" >RECORD
 # What the engine passes into a container by these names, the program in it sees without them.
 export CUDA_VISIBLE_DEVICES="${APPTAINERENV_CUDA_VISIBLE_DEVICES:-${SINGULARITYENV_CUDA_VISIBLE_DEVICES:-}}"
 while (($#)); do

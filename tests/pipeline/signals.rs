@@ -4,11 +4,12 @@ use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::place::{Done, Place, assert_nobody_in, demo, processes_in, trace, wait_for};
+use crate::place::{Done, PROGRAM, Place, assert_nobody_in, demo, processes_in, trace, wait_for};
 
 fn slow(place: &Place) -> Child {
-    // A user's own configuration is the last word, and so can hold a task up.
-    place.write("slow.config", "process { withName: EMBED { beforeScript = 'sleep 301' } }\n");
+    // A user's own configuration is the last word, and so can put something slow in front of the task's work.
+    let wrapper = place.script("slow", &format!("#!/bin/sh\nsleep 301\nexec {PROGRAM} \"$@\"\n"));
+    place.write("slow.config", &format!("env.SCFOUNDRY = '{}'\n", wrapper.display()));
     let mut command = place.command(&["embed", "--method", "pca", "--config", "slow.config", "--data"]);
     command.arg(demo()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();

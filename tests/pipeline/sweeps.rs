@@ -47,7 +47,7 @@ fn engine_eight_at_once_in_a_new_workspace() {
     // A06: four ways to store the same counts, one embedding.
     let file = |folder: &str, name: &str| place.join(folder).join(format!("embeddings/pca/{name}.h5ad"));
     let (dims, values) = embedding(&file("out1", LAYOUTS[0]));
-    assert_eq!(dims, 49);
+    assert_eq!(dims, 50);
     for name in LAYOUTS {
         assert_eq!(embedding(&file("out1", name)), embedding(&file("out2", name)), "{name}");
         assert_same_up_to_sign(name, dims, &values, &embedding(&file("out1", name)).1);
