@@ -12,7 +12,7 @@ use crate::trace::{Status, TaskRecord, Trace};
 /// Lines of a failed task's log that are shown.
 const TAIL: usize = 8;
 
-/// The error of a run, or `None` when it went well.
+/// The error of a run, or `None` when it went well. `unplaced` is why a result could not be put in place.
 pub fn judge(
     plan: &Plan,
     run: &RunDir,
@@ -20,6 +20,7 @@ pub fn judge(
     trace: Option<&Trace>,
     cost: Option<&CostSummary>,
     published: &[std::path::PathBuf],
+    unplaced: Option<Error>,
 ) -> Option<Error> {
     if let Some(signal) = outcome.interrupted {
         let number = u8::try_from(signal).unwrap_or(2);
@@ -46,7 +47,7 @@ pub fn judge(
             .hint("its output may be cut short; give it more memory in nextflow.config and run it again"),
         );
     }
-    missing_outputs(plan, tasks, published)
+    unplaced.or_else(|| missing_outputs(plan, tasks, published))
 }
 
 /// Failed tasks that no later attempt made good.

@@ -97,12 +97,12 @@ struct Prepared {
 impl Prepared {
     fn write(plan: &Plan, run: &RunDir, engine: &nextflow::Engine) -> Result<Prepared> {
         let program = std::env::current_exe().map_err(Error::io("find", Path::new("scfoundry")))?;
-        let origin = plan.resume.clone().unwrap_or_else(|| run.path().to_owned());
-        let lock = session::lock(&origin)?;
-        let session = match &plan.resume {
-            Some(origin) => Some(session::of(origin)?),
-            None => None,
+        let origin = match &plan.resume {
+            Some(resumed) => session::origin(resumed)?,
+            None => run.path().to_owned(),
         };
+        let lock = session::lock(&origin)?;
+        let session = plan.resume.as_deref().map(session::of).transpose()?;
         let config =
             render::run_config(plan, &program.to_string_lossy(), &origin.join("work").to_string_lossy());
         run.write("nextflow.config", config.as_bytes())?;
@@ -170,13 +170,13 @@ fn finish(
     settings: &Settings,
 ) -> Result<Finished> {
     let trace = trace_file.is_file().then(|| trace::read(trace_file)).transpose().unwrap_or_default();
-    let (mut published, mut publish_error) = (Vec::new(), None);
+    let (mut published, mut unplaced) = (Vec::new(), None);
     for output in &plan.outputs {
         let staged = run.join("outputs").join(&output.staged);
         if staged.exists() {
             match atomic::publish(&staged, &output.path) {
                 Ok(()) => published.push(output.path.clone()),
-                Err(error) => publish_error = publish_error.or(Some(error)),
+                Err(error) => unplaced = unplaced.or(Some(error)),
             }
         }
     }
@@ -184,7 +184,7 @@ fn finish(
     let error = match outcome {
         Err(error) => Some(error),
         Ok(outcome) => {
-            failure::judge(plan, &run, &outcome, trace.as_ref(), cost.as_ref(), &published).or(publish_error)
+            failure::judge(plan, &run, &outcome, trace.as_ref(), cost.as_ref(), &published, unplaced)
         }
     };
     record.status = match &error {

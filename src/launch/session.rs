@@ -1,7 +1,7 @@
 //! Nextflow's session of a run: which it is, and that only one process uses it.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::rundir::RunDir;
@@ -20,13 +20,19 @@ pub fn lock(origin: &Path) -> Result<File> {
     }
 }
 
+/// The directory that holds the work and the task cache of a run: that of the first run, where one resumed another.
+pub fn origin(run: &Path) -> Result<PathBuf> {
+    Ok(RunDir::open(run)?.record()?.origin.unwrap_or_else(|| run.to_owned()))
+}
+
 /// The session to resume for a run: the one it recorded, else the last that its engine began.
 ///
 /// Nextflow takes a name that it does not know for the last session, so the name is never left to it.
-pub fn of(origin: &Path) -> Result<String> {
-    let record = RunDir::open(origin)?.record()?;
-    record.session.or_else(|| last(&origin.join(".nextflow"))).ok_or_else(|| {
-        Error::input(format_args!("run {} cannot be resumed", origin.display()))
+pub fn of(run: &Path) -> Result<String> {
+    let record = RunDir::open(run)?.record()?;
+    let begun = || last(&origin(run).ok()?.join(".nextflow"));
+    record.session.or_else(begun).ok_or_else(|| {
+        Error::input(format_args!("run {} cannot be resumed", run.display()))
             .cause("its engine had not begun a session")
             .hint("start it anew, without `--resume`")
     })

@@ -65,9 +65,11 @@ pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
     for name in ["report", "timeline"] {
         script.set(&format!("{name}.overwrite"), true);
     }
+    script.set("workflow.failOnIgnore", true);
     script.scope("process", |process| {
-        process.comment("One failed task does not stop those that are running.");
-        process.set("errorStrategy", "finish");
+        process.comment("One failed task does not stop the others; the run fails all the same.");
+        // A job that a scheduler refuses would stall the run for ever if it were ignored.
+        process.set("errorStrategy", if plan.executor == "local" { "ignore" } else { "finish" });
         for stage in &plan.stages {
             process.scope(&format!("withName: '{}'", stage.process), |scope| stage_settings(scope, stage));
         }

@@ -1,8 +1,8 @@
 // Scores all embeddings in one task, so that its tables hold them side by side.
 
-include { BENCHMARK     } from './modules/benchmark'
-include { specification; staged } from './modules/specification'
+include { BENCHMARK } from './modules/benchmark'
+include { job; staged } from './modules/specification'
 
 workflow {
-    BENCHMARK(params.inputs, params.inputs.collect { input -> staged(input) }, specification(params))
+    BENCHMARK(params.inputs, params.inputs.collect { input -> staged(input) }, job(params, 'BENCHMARK'))
 }

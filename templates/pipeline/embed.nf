@@ -1,9 +1,9 @@
 // Embeds every input file: one task a file.
 
-include { EMBED         } from './modules/embed'
-include { specification; staged } from './modules/specification'
+include { EMBED } from './modules/embed'
+include { job; staged } from './modules/specification'
 
 workflow {
     inputs = channel.fromList(params.inputs).map { input -> tuple(input, staged(input)) }
-    EMBED(inputs, specification(params))
+    EMBED(inputs, job(params, 'EMBED'))
 }

@@ -1,8 +1,8 @@
 // Trains a method on the labelled reference, then labels the query with what it learned.
 
-include { TRAIN         } from './modules/train'
-include { PREDICT       } from './modules/predict'
-include { specification; staged } from './modules/specification'
+include { TRAIN } from './modules/train'
+include { PREDICT } from './modules/predict'
+include { job; staged } from './modules/specification'
 
 workflow {
     inputs = channel.fromList(params.inputs)
@@ -11,6 +11,6 @@ workflow {
             reference: input.role == 'reference'
             query: input.role == 'query'
         }
-    TRAIN(inputs.reference, specification(params))
-    PREDICT(TRAIN.out.combine(inputs.query), specification(params))
+    TRAIN(inputs.reference, job(params, 'TRAIN'))
+    PREDICT(TRAIN.out.combine(inputs.query), job(params, 'PREDICT'))
 }

@@ -1,7 +1,7 @@
 // Probes the geometry of all embeddings against the counts they were made from, in one task.
 
-include { GEOMETRY      } from './modules/geometry'
-include { specification; staged } from './modules/specification'
+include { GEOMETRY } from './modules/geometry'
+include { job; staged } from './modules/specification'
 
 workflow {
     embeddings = params.inputs.findAll { input -> input.role == 'embedding' }
@@ -10,6 +10,6 @@ workflow {
         params.inputs,
         embeddings.collect { input -> staged(input) },
         data.collect { input -> staged(input) },
-        specification(params),
+        job(params, 'GEOMETRY'),
     )
 }

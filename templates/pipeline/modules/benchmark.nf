@@ -1,17 +1,17 @@
 include { command } from './specification'
 
 process BENCHMARK {
-    tag "${params.method}"
-    publishDir "${launchDir}/outputs/benchmark", mode: 'copy'
+    tag "${job.method}"
+    publishDir "${workflow.launchDir}/outputs/benchmark", mode: 'copy'
 
     input:
     val inputs
     path 'embedding*.h5ad'
-    val spec
+    val job
 
     output:
     path '*.{csv,tsv}'
 
     script:
-    command(params.work.BENCHMARK, 'benchmark', spec + [method: params.method, inputs: inputs])
+    command(job, 'benchmark', [method: job.method, inputs: inputs])
 }

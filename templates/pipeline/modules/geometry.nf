@@ -1,18 +1,18 @@
 include { command } from './specification'
 
 process GEOMETRY {
-    tag "${params.method}"
-    publishDir "${launchDir}/outputs/geometry/${params.method}", mode: 'copy'
+    tag "${job.method}"
+    publishDir "${workflow.launchDir}/outputs/geometry/${job.method}", mode: 'copy'
 
     input:
     val inputs
     path 'embedding*.h5ad'
     path 'data*.h5ad'
-    val spec
+    val job
 
     output:
     path '*.csv'
 
     script:
-    command(params.work.GEOMETRY, 'geometry', spec + [method: params.method, inputs: inputs])
+    command(job, 'geometry', [method: job.method, inputs: inputs])
 }

@@ -2,16 +2,16 @@ include { command; place } from './specification'
 
 process PREDICT {
     tag "${query.tag}"
-    publishDir "${launchDir}/outputs/finetune/prediction/${params.method}",
+    publishDir "${workflow.launchDir}/outputs/finetune/prediction/${job.method}",
         mode: 'copy', saveAs: { name -> "${query.id}_${name}" }
 
     input:
     tuple path('model'), val(query), path('query.h5ad')
-    val spec
+    val job
 
     output:
     path 'predicted_{labels,probs}.tsv'
 
     script:
-    command(params.work.PREDICT, 'predict', spec + [query: place(query, 'query.h5ad'), model: 'model'])
+    command(job, 'predict', [query: place(query, 'query.h5ad'), model: 'model'])
 }

@@ -1,8 +1,12 @@
 // What every task is told, and how it is started.
 
-/** The parameters that the task and the method read, by name; the version stands in it so that a new one runs anew. */
-def specification(Map all) {
-    all.read.collectEntries { name -> [name, all[name]] } + [scfoundry: all.scfoundry]
+/**
+ * What the tasks of one process need to know: the method, who does the work, and the parameters that the task and the method
+ * read, by name. The version stands among them so that a new one runs anew.
+ */
+def job(Map all, String process) {
+    def read = all.read.collectEntries { name -> [name, all[name]] }
+    [method: all.method, work: all.work[process], specification: read + [scfoundry: all.scfoundry]]
 }
 
 /** The file to stage for an input: none where the task reads it in place. */
@@ -20,10 +24,10 @@ def place(Map input, String name) {
  *
  * JSON keeps every special character of a value inside one line, and the quoted word keeps the shell out of it.
  */
-def command(Map work, String action, Map spec) {
-    def json = groovy.json.JsonOutput.toJson(spec)
-    def program = work.kernel
-        ? "\"\$SCFOUNDRY\" kernel ${work.kernel}"
-        : "${work.runner.endsWith('.R') ? 'Rscript' : 'python3'} ${work.runner} ${action}"
+def command(Map job, String action, Map files) {
+    def json = groovy.json.JsonOutput.toJson(job.specification + files)
+    def program = job.work.kernel
+        ? "\"\$SCFOUNDRY\" kernel ${job.work.kernel}"
+        : "${job.work.runner.endsWith('.R') ? 'Rscript' : 'python3'} ${job.work.runner} ${action}"
     "cat > spec.json <<'END_OF_SPECIFICATION'\n${json}\nEND_OF_SPECIFICATION\n${program} --spec spec.json\n"
 }

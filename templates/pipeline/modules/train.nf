@@ -2,16 +2,16 @@ include { command; place } from './specification'
 
 process TRAIN {
     tag "${reference.tag}"
-    publishDir "${launchDir}/outputs/finetune/finetuned_models/${params.method}",
+    publishDir "${workflow.launchDir}/outputs/finetune/finetuned_models/${job.method}",
         mode: 'copy', saveAs: { _name -> reference.id }
 
     input:
     tuple val(reference), path('reference.h5ad')
-    val spec
+    val job
 
     output:
     path 'model'
 
     script:
-    command(params.work.TRAIN, 'train', spec + [reference: place(reference, 'reference.h5ad'), model: 'model'])
+    command(job, 'train', [reference: place(reference, 'reference.h5ad'), model: 'model'])
 }

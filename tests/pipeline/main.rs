@@ -1,0 +1,16 @@
+//! The whole program with the real engine: what a user types, what the engine reads, what comes out.
+//!
+//! All of it needs the managed Nextflow: `cargo test --test pipeline -- --ignored engine_`, or `judge_` for the comparison
+//! with scanpy.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod containers;
+mod failures;
+mod judge;
+mod lint;
+mod main_job;
+mod place;
+mod rendering;
+mod signals;
+mod sweeps;
