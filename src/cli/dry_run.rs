@@ -15,8 +15,8 @@ pub fn show(plan: &Plan, ui: &Ui) -> Result<()> {
     let work = run.join("work");
     let config = render::run_config(plan, &program.to_string_lossy(), &work.to_string_lossy());
     let arguments = render::arguments(plan, plan.resume.as_ref().map(|_| "SESSION"));
-    let command: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if ui.json {
+        let command: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
         return ui
             .document(&json!({ "plan": plan, "run": run, "nextflow_config": config, "command": command }));
     }
@@ -24,7 +24,7 @@ pub fn show(plan: &Plan, ui: &Ui) -> Result<()> {
         ui.line(format_args!("{name:<11} {value}"))?;
     }
     ui.line(format_args!("{:<11} {}", "Run", run.display()))?;
-    ui.line(format_args!("{:<11} nextflow {}", "Command", command.join(" ")))?;
+    ui.line(format_args!("{:<11} nextflow {}", "Command", render::line(&arguments)))?;
     ui.line(format_args!("\nnextflow.config\n{}", indented(&config)))
 }
 

@@ -67,6 +67,18 @@ fn is_misread(path: &Path) -> bool {
     path.to_string_lossy().contains(expanded)
 }
 
+/// Fails where an input of `role` lacks the obs column that `option` names: the task would find out after its embedding.
+pub fn require_column(inputs: &[Input], role: Role, column: &str, option: &str) -> Result<()> {
+    for input in inputs.iter().filter(|input| input.role == role) {
+        let data = H5ad::open(&input.path)?;
+        if !data.obs().column_names().iter().any(|name| name == column) {
+            let missing = data.obs().column(column).map(drop);
+            missing.map_err(|error| error.hint(format_args!("name the column with `{option}`")))?;
+        }
+    }
+    Ok(())
+}
+
 /// The files that `typed` stands for: itself, the .h5ad files of a directory, or the matches of a pattern. Sorted.
 fn expand(role: Role, typed: &Path) -> Result<Vec<PathBuf>> {
     let absolute = std::path::absolute(typed).map_err(Error::io("resolve", typed))?;

@@ -88,6 +88,7 @@ impl Plan {
         let parameters = parameters::gather(request, profile, context.catalogue)?;
         let mut warnings = parameters.warnings;
         let inputs = gather_inputs(&request.inputs)?;
+        require_columns(request.task, &parameters.values, &inputs)?;
         let config = Config::read(&context.workspace.nextflow_config(), request.profile.as_deref())?;
         let executor = resources::executor(&config)?;
         let gpus = gpus(context.settings, &config)?;
@@ -220,6 +221,22 @@ fn gather_inputs(typed: &[(Role, PathBuf)]) -> Result<Vec<Input>> {
         found.extend(inputs::resolve(role, &paths)?);
     }
     Ok(found)
+}
+
+/// The columns without which the task cannot do its work.
+fn require_columns(task: Task, values: &Map<String, Value>, inputs: &[Input]) -> Result<()> {
+    let (role, keys): (Role, &[&str]) = match task {
+        Task::Transfer | Task::Finetune => (Role::Reference, &["label_key"]),
+        Task::Benchmark => (Role::Embedding, &["label_key", "batch_key"]),
+        Task::Embed | Task::Check | Task::Geometry => return Ok(()),
+    };
+    for key in keys {
+        if let Some(column) = values.get(*key).and_then(Value::as_str) {
+            let option = format!("--{}", key.replace('_', "-"));
+            inputs::require_column(inputs, role, column, &option)?;
+        }
+    }
+    Ok(())
 }
 
 /// The cards: as typed, else the workspace's `params.gpu_id`, else the first.

@@ -56,6 +56,12 @@ pub fn script(
     text
 }
 
+/// Words as one line that a shell takes apart again; for people to read.
+pub fn line(words: &[OsString]) -> String {
+    let words: Vec<Vec<u8>> = words.iter().map(|word| shell_word(word)).collect();
+    String::from_utf8_lossy(&words.join(&b' ')).into_owned()
+}
+
 /// A word for a POSIX shell: as it is where nothing in it is special, else in single quotes. Any byte may occur.
 fn shell_word(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();

@@ -91,6 +91,32 @@ fn a_profile_goes_on() {
 }
 
 #[test]
+fn the_plan_shows_a_command_that_a_shell_takes_apart() {
+    let world = World::new();
+    let data = data();
+    let after = ["--", "--tag", "two words", "it's", ""];
+    let line = [&["embed", "--method", "pca", "--data", &data, "--dry-run"][..], &after].concat();
+    let text = world.run(&line).succeeded().stdout;
+    assert!(text.contains("params.json --tag 'two words' 'it'\\''s' ''\n"), "{text}");
+}
+
+#[test]
+fn a_trace_of_the_user_is_read_and_kept() {
+    let world = World::new();
+    let trace = "task_id\tname\tstatus\trealtime\n1\tEMBED (x)\tCOMPLETED\t1500\n";
+    let engine = world.script("engine", &format!("#!/bin/sh\nprintf '%s' '{trace}' > own.txt\n"));
+    let data = data();
+    let line = ["embed", "--method", "pca", "--data", &data, "--", "-with-trace", "own.txt"];
+    let mut command = world.command(&line);
+    command.env("SCFOUNDRY_NEXTFLOW", engine);
+    let ended = Ended::of(command);
+    assert!(ended.stderr.contains("EMBED (x)"), "{ended:?}");
+    let kept = std::fs::read_to_string(world.only_run().join("trace.txt")).unwrap();
+    assert_eq!(kept, trace);
+    assert!(world.run(&["cost"]).succeeded().stdout.contains("EMBED (x)"));
+}
+
+#[test]
 fn nextflow_is_told_where_it_is() {
     let world = World::new();
     run(&world, &[], &[]);

@@ -122,6 +122,22 @@ fn files_that_are_not_there_or_not_sound() {
     );
 }
 
+#[test]
+fn columns_that_are_not_there() {
+    let world = World::new();
+    let data = data();
+    let embedding = case("b09_four_blobs.h5ad");
+    let pair = ["--reference", &data, "--query", &data, "--label-key", "cell_typ"];
+    for command in [["transfer", "--method", "scgpt"], ["finetune", "--method", "scgpt"]] {
+        let line = [&command[..], &pair, &["--dry-run"]].concat();
+        world.refuses(&line, 3, &["cell_typ", "a06_csr_int32.h5ad", "cell_type", "--label-key"]);
+    }
+    let benchmark = ["benchmark", "--embedding", &embedding];
+    for option in ["--label-key", "--batch-key"] {
+        world.refuses(&[&benchmark[..], &[option, "nope"]].concat(), 3, &["nope", "b09_four_blobs", option]);
+    }
+}
+
 /// The program as a user who may not look into `closed`; root may look everywhere.
 fn unprivileged(world: &World, arguments: &[&str]) -> Ended {
     if !rustix::process::geteuid().is_root() {

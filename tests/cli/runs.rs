@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
-use crate::world::{Ended, World, argv, data, record};
+use crate::world::{Ended, World, argv, case, data, record, stand_in};
 
 #[test]
 fn eight_runs_at_once_in_a_new_directory() {
@@ -84,6 +84,46 @@ fn the_script_runs_it_again() {
     assert_eq!(argv(&again), first);
     let folder = |record: &std::path::Path| std::fs::read_to_string(record.with_extension("cwd")).unwrap();
     assert_eq!(folder(&again), folder(&world.recorded()));
+}
+
+/// `--resume` takes the newest run of the same input, not the newest of all, and shares its session and task cache.
+#[test]
+fn resume_goes_on_from_the_run_with_the_same_input() {
+    let world = World::new();
+    std::os::unix::fs::symlink("/bin/mkdir", world.root().join("bin/mkdir")).unwrap();
+    let history = "mkdir -p .nextflow; printf 'now\\t1s\\tname\\tOK\\tabc\\t%s\\tcommand\\n' \"$SESSION\" > .nextflow/history";
+    let engine = world.script(
+        "engine",
+        &format!("#!/bin/sh\n[ \"$SESSION\" ] && {{ {history}; }}\nexec {} \"$@\"\n", stand_in()),
+    );
+    let inputs = [data(), case("a06_dense.h5ad")];
+    let run = |input: &str, session: &str, more: &[&str]| {
+        let mut command = world.command(&[&["embed", "--method", "pca", "--data", input], more].concat());
+        command.env("SCFOUNDRY_NEXTFLOW", &engine).env("SESSION", session).env("SCFOUNDRY_OUTDIR", "out");
+        Ended::of(command).succeeded()
+    };
+    run(&inputs[0], "one", &["--run-name", "first"]);
+    run(&inputs[1], "two", &["--run-name", "second"]);
+    let first = world.here().join("runs/embed/first");
+    assert_eq!(record(&first)["session"], json!("one"));
+
+    run(&inputs[0], "", &["--run-name", "third", "--resume"]);
+    assert!(world.argv().ends_with(&["-resume".to_owned(), "one".to_owned()]), "{:?}", world.argv());
+    let environment = std::fs::read_to_string(world.recorded().with_extension("env")).unwrap();
+    assert!(
+        environment.contains(&format!("NXF_CACHE_DIR={}\n", first.join(".nextflow").display())),
+        "{environment}"
+    );
+    let third = world.here().join("runs/embed/third");
+    assert_eq!(record(&third)["origin"], json!(first));
+    let config = std::fs::read_to_string(third.join("nextflow.config")).unwrap();
+    assert!(config.contains(&format!("workDir = '{}'\n", first.join("work").display())), "{config}");
+
+    run(&inputs[1], "", &["--resume", "second"]);
+    assert_eq!(world.argv().last().unwrap(), "two");
+    // A run that resumed can be resumed: it is the same session still.
+    run(&inputs[0], "", &["--resume", "third"]);
+    assert_eq!(world.argv().last().unwrap(), "one");
 }
 
 #[test]
