@@ -56,6 +56,11 @@ fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
             lines.push(("Parameter", format!("{name} = {value}")));
         }
     }
+    for weight in &plan.weights {
+        let size = weight.bytes.map_or(String::new(), |bytes| format!(", {}", format_bytes(bytes)));
+        let state = if weight.present { "there" } else { "missing" };
+        lines.push(("Weights", format!("{} ({state}{size})", weight.path.display())));
+    }
     for output in &plan.outputs {
         lines.push(("Output", output.path.display().to_string()));
     }

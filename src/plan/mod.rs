@@ -8,6 +8,7 @@ mod parameters;
 mod request;
 mod resources;
 mod stages;
+mod weights;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ pub use inputs::Input;
 pub use request::{Given, Request, Resume, Role, Source};
 pub use resources::{Gpus, Runtime, docker_answers};
 pub use stages::{Stage, Work};
+pub use weights::Weight;
 
 use crate::error::{Error, Result};
 use crate::method::{Catalogue, Profile, Task};
@@ -40,6 +42,8 @@ pub struct Plan {
     pub new_workspace: bool,
     pub inputs: Vec<Input>,
     pub outputs: Vec<Output>,
+    /// Files of the model that the method loads.
+    pub weights: Vec<Weight>,
     pub stages: Vec<Stage>,
     /// What `params.json` will hold.
     pub parameters: Map<String, Value>,
@@ -118,6 +122,10 @@ impl Plan {
             workspace: context.workspace.root().to_owned(),
             new_workspace: !context.workspace.exists(),
             outputs,
+            weights: profile.map_or_else(Vec::new, |profile| {
+                let model = parameters.values.get("model").and_then(Value::as_str);
+                weights::weights(profile, model, &context.settings.weights_dir.value)
+            }),
             engine_settings: containers::engine_settings(
                 &place,
                 &context.settings.cache_dir.value,
