@@ -126,9 +126,9 @@ fn typed(text: &str) -> Value {
     }
 }
 
-/// `--batch_size` is never a pipeline parameter: it is `--batch-size` misspelt, and would do nothing.
+/// `--batch_size` and `--dryrun` are never pipeline parameters: they are options misspelt, and would do nothing.
 fn refuse_respelt(task: &str, name: &str, known: &BTreeMap<String, bool>) -> Result<()> {
-    let plain = |text: &str| text.replace('_', "-").to_lowercase();
+    let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
     let meant = known.keys().find(|option| plain(option) == plain(name));
     let Some(option) = meant else { return Ok(()) };
     Err(Error::usage(format_args!("--{name} is not an option of `{task}`"))

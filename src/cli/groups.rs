@@ -17,7 +17,7 @@ pub struct RunOptions {
     pub outdir: Option<PathBuf>,
 
     /// Name of the run directory [default: <time>_<method>_<input>]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub run_name: Option<String>,
 
     /// Go on from an earlier run, reusing its finished tasks

@@ -296,7 +296,7 @@ fn run_stem(request: &Request, label: &str, inputs: &[Input], stamp: &str) -> St
 fn plain(text: &str) -> String {
     let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
     let name: String = text.chars().map(|c| if keep(c) { c } else { '_' }).take(100).collect();
-    if name.starts_with('.') { format!("_{name}") } else { name }
+    if name.starts_with(['.', '-']) { format!("_{name}") } else { name }
 }
 
 /// A place for results that is a file would be noticed only when there are results.

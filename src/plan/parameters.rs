@@ -169,7 +169,10 @@ fn fit(given: &Given, default: &Value) -> Result<Value> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let wrong = |wanted: &str| Err(Error::usage(format_args!("{flag} {typed:?} is not {wanted}")));
+    let wrong = |wanted: &str| match given.value {
+        Value::Bool(true) => Err(Error::usage(format_args!("{flag} needs a value: {wanted}"))),
+        _ => Err(Error::usage(format_args!("{flag} {typed:?} is not {wanted}"))),
+    };
     match default {
         Value::Number(number) if number.is_i64() || number.is_u64() => {
             let least = i64::from(COUNTED.contains(&given.name.as_str()));
@@ -180,7 +183,7 @@ fn fit(given: &Given, default: &Value) -> Result<Value> {
         }
         Value::Number(_) if !given.value.is_number() => wrong("a number"),
         Value::Bool(_) if !given.value.is_boolean() => wrong("true or false"),
-        Value::String(_) if given.value.is_boolean() => wrong("a text: a value is missing"),
+        Value::String(_) if given.value.is_boolean() => wrong("a text"),
         Value::String(_) if given.name.ends_with("_key") => Ok(Value::String(typed)),
         _ => Ok(given.value.clone()),
     }

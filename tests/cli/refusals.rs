@@ -16,6 +16,9 @@ fn wrong_command_lines() {
     world.refuses(&["embed", "--data", &data], 2, &["--method"]);
     world.refuses(&with(&["--batch_size", "8"]), 2, &["--batch_size", "did you mean --batch-size?"]);
     world.refuses(&with(&["--Batch-Size=8"]), 2, &["did you mean --batch-size?"]);
+    world.refuses(&with(&["--dryrun"]), 2, &["did you mean --dry-run?"]);
+    world.refuses(&with(&["--run-name", ""]), 2, &["--run-name"]);
+    world.refuses(&with(&["--pca_n_comps", "--quiet"]), 2, &["--pca_n_comps needs a value", "at least 1"]);
     world.refuses(&with(&["--gpu", "0;x"]), 2, &["--gpu", "\"0;x\"", "--gpu 0,1"]);
     world.refuses(&with(&["--gpu", "0,0"]), 2, &["--gpu", "0 stands there twice"]);
     world.refuses(&with(&["--gpu", "-1"]), 2, &["--gpu", "\"-1\""]);

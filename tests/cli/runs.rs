@@ -62,6 +62,11 @@ fn the_record_tells_what_was_run() {
     for file in ["params.json", "nextflow.config", "command.sh", "nextflow.out", "pipeline/main.nf"] {
         assert!(run.join(file).is_file(), "{file}");
     }
+    for (name, folder) in [("..", "_.."), ("-x", "_-x"), ("a/../b", "a_.._b")] {
+        let option = format!("--run-name={name}");
+        let plan = world.plan(&["embed", "--method", "pca", "--data", &data, &option]);
+        assert_eq!(plan["run"], json!(world.here().join("runs/embed").join(folder)));
+    }
     // The same name again is another run.
     world.run_stand_in(&["embed", "--method", "pca", "--data", &data, "--run-name", "first try"]).succeeded();
     assert!(world.here().join("runs/embed/first_try-2/run.json").is_file());
