@@ -27,8 +27,25 @@ pub struct Input {
     pub stamp: Option<String>,
 }
 
+/// Opens the inputs role by role, in the order of first mention.
+pub fn gather(typed: &[(Role, PathBuf)]) -> Result<Vec<Input>> {
+    let mut roles: Vec<Role> = Vec::new();
+    for (role, _) in typed {
+        if !roles.contains(role) {
+            roles.push(*role);
+        }
+    }
+    let mut found = Vec::new();
+    for role in roles.into_iter().filter(|role| *role != Role::Fitted) {
+        let paths: Vec<PathBuf> =
+            typed.iter().filter(|(r, _)| *r == role).map(|(_, path)| path.clone()).collect();
+        found.extend(resolve(role, &paths)?);
+    }
+    Ok(found)
+}
+
 /// Expands, names and opens all inputs of one role. Nothing is returned unless every file can be read.
-pub fn resolve(role: Role, typed: &[PathBuf]) -> Result<Vec<Input>> {
+fn resolve(role: Role, typed: &[PathBuf]) -> Result<Vec<Input>> {
     let mut paths = Vec::new();
     for path in typed {
         paths.extend(expand(role, path)?);

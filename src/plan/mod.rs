@@ -4,6 +4,7 @@
 
 mod containers;
 mod inputs;
+mod names;
 mod parameters;
 mod request;
 mod resources;
@@ -87,30 +88,26 @@ impl Plan {
     /// Usage for options that make no sense, Input for files that cannot be read, Environment for an executor whose
     /// command is not here.
     pub fn make(request: &Request, context: &Context<'_>) -> Result<Plan> {
-        usable(context.workspace)?;
+        names::check_workspace(context.workspace)?;
         let profile = profile(request, context.catalogue)?;
         let parameters = parameters::gather(request, profile, context.catalogue)?;
         let mut warnings = parameters.warnings;
-        let inputs = gather_inputs(&request.inputs)?;
+        let inputs = inputs::gather(&request.inputs)?;
         require_columns(request.task, &parameters.values, &inputs)?;
         let config = Config::read(&context.workspace.nextflow_config(), request.profile.as_deref())?;
         let executor = resources::executor(&config)?;
-        let gpus = gpus(context.settings, &config)?;
+        let gpus = resources::gpus(context.settings, &config)?;
         let place = Place {
             runtime: Runtime::of(&config),
             config: &config,
             gpus: &gpus,
             scheduled: executor != "local",
         };
-        let stages = stages::stages(request.task, profile, &place, native_cpus(&config, &executor));
-        if let Some(setting) = &context.settings.gpu
-            && !gpus.is_empty()
-            && !stages.iter().any(|stage| stage.gpu)
-        {
-            warnings.push(format!("GPU {} is not used: no step of this run needs one", setting.value));
-        }
+        let stages =
+            stages::stages(request.task, profile, &place, resources::native_cpus(&config, &executor));
+        warnings.extend(idle_gpu(context.settings, &gpus, &stages));
         check_staging(&stages, &inputs)?;
-        let label = label(request, &inputs);
+        let label = names::label(request, &inputs);
         let shown = stages::Parameters(&parameters.values);
         let outdir = &context.settings.outdir.value;
         directory(outdir)?;
@@ -122,10 +119,7 @@ impl Plan {
             workspace: context.workspace.root().to_owned(),
             new_workspace: !context.workspace.exists(),
             outputs,
-            weights: profile.map_or_else(Vec::new, |profile| {
-                let model = parameters.values.get("model").and_then(Value::as_str);
-                weights::weights(profile, model, &context.settings.weights_dir.value)
-            }),
+            weights: weights::weights(profile, &parameters.values, &context.settings.weights_dir.value),
             engine_settings: containers::engine_settings(
                 &place,
                 &context.settings.cache_dir.value,
@@ -133,7 +127,7 @@ impl Plan {
             ),
             runtime: place.runtime,
             unavailable: stages::unavailable(request.task, &stages),
-            run_stem: run_stem(request, &label, &inputs, context.stamp),
+            run_stem: names::run_stem(request, &label, &inputs, context.stamp),
             parameters: Map::new(),
             stages,
             inputs,
@@ -141,11 +135,7 @@ impl Plan {
             executor,
             configs: configs(request)?,
             profile: request.profile.clone(),
-            nextflow_text: request
-                .nextflow_args
-                .iter()
-                .map(|arg| arg.to_string_lossy().into_owned())
-                .collect(),
+            nextflow_text: request.nextflow_args.iter().map(|arg| arg.to_string_lossy().into()).collect(),
             nextflow_args: request.nextflow_args.clone(),
             strict: request.strict,
             resume: None,
@@ -188,18 +178,11 @@ impl Plan {
     }
 }
 
-/// Nextflow writes the paths of a run into shell scripts, where it escapes some characters and not others.
-fn usable(workspace: &Workspace) -> Result<()> {
-    let root = workspace.root().to_string_lossy();
-    let misread = |c: &char| matches!(*c, '$' | '{' | '}' | char::REPLACEMENT_CHARACTER) || c.is_control();
-    match root.chars().find(misread) {
-        None => Ok(()),
-        Some(character) => {
-            Err(Error::input(format_args!("the workspace {root:?} holds {character:?} in its path"))
-                .cause("Nextflow's task scripts would misread it")
-                .hint("use another directory, or a link to this one: `--workspace LINK`"))
-        }
-    }
+/// A card that was asked for and that no step uses.
+fn idle_gpu(settings: &Settings, gpus: &Gpus, stages: &[Stage]) -> Option<String> {
+    let asked =
+        settings.gpu.as_ref().filter(|_| !gpus.is_empty() && !stages.iter().any(|stage| stage.gpu))?;
+    Some(format!("GPU {} is not used: no step of this run needs one", asked.value))
 }
 
 fn profile<'a>(request: &Request, catalogue: &'a Catalogue) -> Result<Option<&'a Profile>> {
@@ -212,23 +195,6 @@ fn profile<'a>(request: &Request, catalogue: &'a Catalogue) -> Result<Option<&'a
             .hint(format_args!("methods that can: {}", able.join(", "))));
     }
     Ok(Some(profile))
-}
-
-/// Opens the inputs role by role, in the order of first mention.
-fn gather_inputs(typed: &[(Role, PathBuf)]) -> Result<Vec<Input>> {
-    let mut roles: Vec<Role> = Vec::new();
-    for (role, _) in typed {
-        if !roles.contains(role) {
-            roles.push(*role);
-        }
-    }
-    let mut found = Vec::new();
-    for role in roles.into_iter().filter(|role| *role != Role::Fitted) {
-        let paths: Vec<PathBuf> =
-            typed.iter().filter(|(r, _)| *r == role).map(|(_, path)| path.clone()).collect();
-        found.extend(inputs::resolve(role, &paths)?);
-    }
-    Ok(found)
 }
 
 /// The columns without which the task cannot do its work.
@@ -245,58 +211,6 @@ fn require_columns(task: Task, values: &Map<String, Value>, inputs: &[Input]) ->
         }
     }
     Ok(())
-}
-
-/// The cards: as typed, else the workspace's `params.gpu_id`, else the first.
-fn gpus(settings: &Settings, config: &Config) -> Result<Gpus> {
-    match (&settings.gpu, config.get("params.gpu_id")) {
-        (Some(typed), _) => match typed.origin {
-            crate::settings::Origin::CommandLine => Gpus::parse(&typed.value, "--gpu"),
-            _ => Gpus::parse(&typed.value, "$SCFOUNDRY_GPU"),
-        },
-        (None, Some(text)) => Gpus::parse(text, "params.gpu_id in nextflow.config"),
-        (None, None) => Ok(Gpus(vec![0])),
-    }
-}
-
-/// All cores for a native task on this machine, unless the configuration says otherwise.
-fn native_cpus(config: &Config, executor: &str) -> Option<usize> {
-    if executor != "local" || config.has("process.cpus") {
-        return None;
-    }
-    let limit = config.get("executor.cpus").and_then(|cpus| cpus.parse().ok());
-    let here = std::thread::available_parallelism().map_or(1, usize::from);
-    Some(limit.map_or(here, |limit: usize| limit.clamp(1, here)))
-}
-
-/// The method's name; for scores the folder of the first embedding, which names the method that made it.
-fn label(request: &Request, inputs: &[Input]) -> String {
-    let folder =
-        || inputs.first()?.path.parent()?.file_name().map(|name| name.to_string_lossy().into_owned());
-    let fallback = match request.task {
-        Task::Benchmark | Task::Geometry => folder(),
-        _ => None,
-    };
-    request.method.clone().or(fallback).unwrap_or_else(|| request.task.name().to_owned())
-}
-
-fn run_stem(request: &Request, label: &str, inputs: &[Input], stamp: &str) -> String {
-    if let Some(name) = &request.run_name {
-        return plain(name);
-    }
-    let input = match inputs {
-        [one] => one.id.clone(),
-        [first, rest @ ..] => format!("{}+{}", first.id, rest.len()),
-        [] => "fitted".to_owned(),
-    };
-    format!("{stamp}_{}_{}", plain(label), plain(&input))
-}
-
-/// A name that is easy to type: letters, digits and `. _ - +`; others become `_`.
-fn plain(text: &str) -> String {
-    let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
-    let name: String = text.chars().map(|c| if keep(c) { c } else { '_' }).take(100).collect();
-    if name.starts_with(['.', '-']) { format!("_{name}") } else { name }
 }
 
 /// A place for results that is a file would be noticed only when there are results.
@@ -341,7 +255,7 @@ fn described(input: &Input) -> Value {
     json!({
         "role": input.role,
         "id": input.id,
-        "tag": plain(&input.id),
+        "tag": names::plain(&input.id),
         "path": input.path,
         "staged": input.staged,
         "stamp": input.stamp,

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::settings::{Origin, Settings};
 use crate::workspace::Config;
 
 /// What runs the containers.
@@ -135,6 +136,28 @@ pub fn executor(config: &Config) -> Result<String> {
             .hint("run on a node that has it, or choose another profile with `--profile`"));
     }
     Ok(executor)
+}
+
+/// The cards: as typed, else the workspace's `params.gpu_id`, else the first.
+pub fn gpus(settings: &Settings, config: &Config) -> Result<Gpus> {
+    match (&settings.gpu, config.get("params.gpu_id")) {
+        (Some(typed), _) => match typed.origin {
+            Origin::CommandLine => Gpus::parse(&typed.value, "--gpu"),
+            _ => Gpus::parse(&typed.value, "$SCFOUNDRY_GPU"),
+        },
+        (None, Some(text)) => Gpus::parse(text, "params.gpu_id in nextflow.config"),
+        (None, None) => Ok(Gpus(vec![0])),
+    }
+}
+
+/// All cores for a native task on this machine, unless the configuration says otherwise.
+pub fn native_cpus(config: &Config, executor: &str) -> Option<usize> {
+    if executor != "local" || config.has("process.cpus") {
+        return None;
+    }
+    let limit = config.get("executor.cpus").and_then(|cpus| cpus.parse().ok());
+    let here = std::thread::available_parallelism().map_or(1, usize::from);
+    Some(limit.map_or(here, |limit: usize| limit.clamp(1, here)))
 }
 
 #[cfg(test)]

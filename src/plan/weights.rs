@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::method::Profile;
 
@@ -15,9 +16,12 @@ pub struct Weight {
     pub bytes: Option<u64>,
 }
 
-/// The files of `model` below the weights directory; none for a method or a model of one's own without listed files.
-pub fn weights(profile: &Profile, model: Option<&str>, folder: &Path) -> Vec<Weight> {
-    let Some(model) = model.and_then(|name| profile.model(name)) else { return Vec::new() };
+/// The files of the chosen model below the weights directory; none for a method without, or weights of one's own.
+pub fn weights(profile: Option<&Profile>, parameters: &Map<String, Value>, folder: &Path) -> Vec<Weight> {
+    let chosen = parameters.get("model").and_then(Value::as_str);
+    let Some(model) = profile.zip(chosen).and_then(|(profile, name)| profile.model(name)) else {
+        return Vec::new();
+    };
     let describe = |file: &crate::method::WeightFile| {
         let path = folder.join(&file.path);
         Weight { present: path.exists(), bytes: file.bytes, path }

@@ -104,7 +104,7 @@ fn engine_hostile_names_come_through() {
     let report = std::fs::read_to_string(place.join("results/check/my data [1]_check.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
     assert!(
-        report.to_string().contains(&serde_json::to_string(label).unwrap().trim_matches('"')),
+        report.to_string().contains(serde_json::to_string(label).unwrap().trim_matches('"')),
         "{report}"
     );
 }
