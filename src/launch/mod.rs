@@ -1,6 +1,7 @@
 //! From a plan to a finished run: workspace, engine, run directory, child process, results, cost.
 
 mod failure;
+mod links;
 mod progress;
 mod session;
 
@@ -75,6 +76,11 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
     finish(plan, run, record, outcome, &prepared.trace, settings)
 }
 
+/// Whether the engine of a run had begun a session, which another run can go on from.
+pub fn can_be_resumed(run: &RunDir) -> bool {
+    session::of(run.path()).is_ok()
+}
+
 /// Makes the workspace where there is none, with what works on this machine.
 fn prepare_workspace(workspace: &Workspace, ui: &Ui) -> Result<()> {
     if workspace.exists() {
@@ -106,6 +112,7 @@ impl Prepared {
         };
         let lock = session::lock(&origin)?;
         let session = plan.resume.as_deref().map(session::of).transpose()?;
+        let plan = &links::with_plain_names(plan, &origin)?;
         let config =
             render::run_config(plan, &program.to_string_lossy(), &origin.join("work").to_string_lossy());
         run.write("nextflow.config", config.as_bytes())?;

@@ -4,6 +4,7 @@
 
 mod containers;
 mod inputs;
+mod names;
 mod parameters;
 mod request;
 mod resources;
@@ -17,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 pub use containers::Surroundings;
 pub use inputs::Input;
+pub use names::expanded_by_shell;
 pub use request::{Given, Request, Resume, Role, Source};
 pub use resources::{Gpus, Runtime, docker_answers};
 pub use stages::{Stage, Work};
@@ -83,6 +85,7 @@ impl Plan {
     /// Usage for options that make no sense, Input for files that cannot be read, Environment for an executor whose
     /// command is not here.
     pub fn make(request: &Request, context: &Context<'_>) -> Result<Plan> {
+        names::check_workspace(context.workspace.root())?;
         let profile = profile(request, context.catalogue)?;
         let parameters = parameters::gather(request, profile, context.catalogue)?;
         let mut warnings = parameters.warnings;
