@@ -94,9 +94,8 @@ fn resumed(request: &Request, plan: &Plan, workspace: &Workspace) -> Result<Opti
                 run.record().is_ok_and(|record| {
                     record.task == plan.task.name()
                         && record.method == plan.method
-                        && record.session.is_some()
                         && record.inputs.iter().collect::<Vec<_>>() == inputs
-                })
+                }) && launch::can_be_resumed(run)
             };
             let found = RunDir::list(&runs).into_iter().find(same);
             if found.is_none() && request.resume.is_some() {

@@ -72,6 +72,11 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
     finish(plan, run, record, outcome, &prepared.trace, settings)
 }
 
+/// Whether the engine of a run had begun a session, which another run can go on from.
+pub fn can_be_resumed(run: &RunDir) -> bool {
+    session::of(run.path()).is_ok()
+}
+
 /// Makes the workspace where there is none, with what works on this machine.
 fn prepare_workspace(workspace: &Workspace, ui: &Ui) -> Result<()> {
     if workspace.exists() {
