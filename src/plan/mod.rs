@@ -165,7 +165,7 @@ impl Plan {
         parameters.insert("method".to_owned(), json!(label));
         parameters.insert("gpu_id".to_owned(), json!(self.gpus.to_string()));
         parameters.insert("work".to_owned(), self.stages.iter().map(work).collect::<Map<_, _>>().into());
-        parameters.insert("inputs".to_owned(), self.inputs.iter().map(described).collect());
+        parameters.insert("inputs".to_owned(), described(&self.inputs));
         parameters.insert("read".to_owned(), json!(read));
         parameters.extend(values);
         parameters
@@ -250,19 +250,51 @@ fn check_staging(stages: &[Stage], inputs: &[Input]) -> Result<()> {
     }
 }
 
-/// An input as the pipeline sees it. The tag becomes part of a shell script, so it is made harmless.
-fn described(input: &Input) -> Value {
-    json!({
-        "role": input.role,
-        "id": input.id,
-        "tag": names::plain(&input.id),
-        "path": input.path,
-        "staged": input.staged,
-        "stamp": input.stamp,
-    })
+/// The inputs as the pipeline sees them. A tag becomes part of a shell script, so it is made harmless, and of the name by
+/// which a task is known in the trace, so no two are the same.
+fn described(inputs: &[Input]) -> Value {
+    let mut tags: Vec<String> = Vec::new();
+    let describe = |input: &Input| {
+        let plain = names::plain(&input.id);
+        let numbered = (2..).map(|number| format!("{plain}-{number}"));
+        let mut candidates = std::iter::once(plain.clone()).chain(numbered);
+        let tag = candidates.find(|tag| !tags.contains(tag)).unwrap_or(plain);
+        tags.push(tag.clone());
+        json!({
+            "role": input.role,
+            "id": input.id,
+            "tag": tag,
+            "path": input.path,
+            "staged": input.staged,
+            "stamp": input.stamp,
+        })
+    };
+    inputs.iter().map(describe).collect()
 }
 
 /// Whether `path` could be meant by `text`: used to warn about relative paths after `--`.
 pub fn is_relative_file(text: &str, folder: &Path) -> bool {
     Path::new(text).is_relative() && folder.join(text).is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_harmless_and_unique() {
+        let input = |id: &str| Input {
+            role: Role::Data,
+            id: id.to_owned(),
+            path: PathBuf::from("/x"),
+            bytes: 0,
+            cells: 0,
+            genes: 0,
+            staged: true,
+            stamp: None,
+        };
+        let described = described(&["a b", "a_b", "a\n; rm"].map(input));
+        let tags: Vec<&str> = (0..3).map(|number| described[number]["tag"].as_str().unwrap()).collect();
+        assert_eq!(tags, ["a_b", "a_b-2", "a___rm"]);
+    }
 }
