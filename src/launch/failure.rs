@@ -1,6 +1,6 @@
 //! Whether a run went well, and if not, the one error that says why.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cost::{self, CostSummary, Facts};
 use crate::error::{Error, Kind};
@@ -12,16 +12,20 @@ use crate::trace::{Status, TaskRecord, Trace};
 /// Lines of a failed task's log that are shown.
 const TAIL: usize = 8;
 
-/// The error of a run, or `None` when it went well. `unplaced` is why a result could not be put in place.
-pub fn judge(
-    plan: &Plan,
-    run: &RunDir,
-    outcome: &Outcome,
-    trace: Option<&Trace>,
-    cost: Option<&CostSummary>,
-    published: &[std::path::PathBuf],
-    unplaced: Option<Error>,
-) -> Option<Error> {
+/// What a run is judged by.
+pub struct Evidence<'a> {
+    pub outcome: Outcome,
+    pub trace: Option<&'a Trace>,
+    pub cost: Option<&'a CostSummary>,
+    /// Results that are in place.
+    pub published: &'a [PathBuf],
+    /// Why a result could not be put in place.
+    pub unplaced: Option<Error>,
+}
+
+/// The error of a run, or `None` when it went well.
+pub fn judge(plan: &Plan, run: &RunDir, evidence: Evidence<'_>) -> Option<Error> {
+    let Evidence { outcome, trace, cost, published, unplaced } = evidence;
     if let Some(signal) = outcome.interrupted {
         let number = u8::try_from(signal).unwrap_or(2);
         return Some(
@@ -35,7 +39,7 @@ pub fn judge(
         return Some(failed_tasks(plan, run, &failed, first, tasks.len()));
     }
     if !outcome.success() {
-        return Some(engine_failure(run, outcome));
+        return Some(engine_failure(run, &outcome));
     }
     if let Some(task) = cost.and_then(|cost| cost.tasks.iter().find(|task| task.memory_kill.is_some())) {
         return Some(
@@ -144,7 +148,7 @@ fn last_words(path: &Path) -> Vec<String> {
 }
 
 /// An engine that did its tasks and left no result has not done its work. One that ran no task (`-preview`) was not asked to.
-fn missing_outputs(plan: &Plan, tasks: &[TaskRecord], published: &[std::path::PathBuf]) -> Option<Error> {
+fn missing_outputs(plan: &Plan, tasks: &[TaskRecord], published: &[PathBuf]) -> Option<Error> {
     let missing = plan.outputs.iter().find(|output| !published.contains(&output.path))?;
     if tasks.is_empty() {
         return None;

@@ -19,6 +19,7 @@ use crate::settings::Settings;
 use crate::trace::{self, Trace};
 use crate::ui::Ui;
 use crate::workspace::Workspace;
+use failure::Evidence;
 use progress::Progress;
 
 /// A run that has ended, well or not.
@@ -174,7 +175,36 @@ fn finish(
     trace_file: &Path,
     settings: &Settings,
 ) -> Result<Finished> {
-    let trace = trace_file.is_file().then(|| trace::read(trace_file)).transpose().unwrap_or_default();
+    // A trace that is none says as little as an absent one.
+    let trace = trace_file.is_file().then(|| trace::read(trace_file).ok()).flatten();
+    let (published, unplaced) = publish(plan, &run);
+    let cost = trace.as_ref().map(|trace| summary(plan, &run, trace, settings));
+    let mut error = match outcome {
+        Err(error) => Some(error),
+        Ok(outcome) => {
+            let (trace, cost) = (trace.as_ref(), cost.as_ref());
+            failure::judge(plan, &run, Evidence { outcome, trace, cost, published: &published, unplaced })
+        }
+    };
+    let kept = keep_trace(&run, trace_file)
+        .and_then(|()| cost.as_ref().map_or(Ok(()), |cost| keep_cost(&run, cost)));
+    error = error.or(kept.err());
+    record.status = match &error {
+        None => Status::Ok,
+        Some(Error { kind: Kind::Signal(_), .. }) => Status::Interrupted,
+        Some(_) => Status::Failed,
+    };
+    record.finished = Some(rundir::now());
+    record.exit_code = Some(error.as_ref().map_or(0, |error| i32::from(error.kind.exit_code())));
+    record.message = error.as_ref().map(|error| error.message.clone());
+    record.session = record.session.or_else(|| session::last(&run.join(".nextflow")));
+    // The first error is the one to tell; on a full disk this would be its echo.
+    error = error.or(run.save(&record).err());
+    Ok(Finished { run, record, published, cost, error })
+}
+
+/// Moves what the pipeline has staged to its place; the results that are there, and why one is not.
+fn publish(plan: &Plan, run: &RunDir) -> (Vec<PathBuf>, Option<Error>) {
     let (mut published, mut unplaced) = (Vec::new(), None);
     for output in &plan.outputs {
         let staged = run.join("outputs").join(&output.staged);
@@ -185,30 +215,13 @@ fn finish(
             }
         }
     }
-    let cost = trace.as_ref().map(|trace| summary(plan, &run, trace, settings));
-    let error = match outcome {
-        Err(error) => Some(error),
-        Ok(outcome) => {
-            failure::judge(plan, &run, &outcome, trace.as_ref(), cost.as_ref(), &published, unplaced)
-        }
-    };
-    record.status = match &error {
-        None => Status::Ok,
-        Some(Error { kind: Kind::Signal(_), .. }) => Status::Interrupted,
-        Some(_) => Status::Failed,
-    };
-    record.finished = Some(rundir::now());
-    record.exit_code = Some(error.as_ref().map_or(0, |error| i32::from(error.kind.exit_code())));
-    record.message = error.as_ref().map(|error| error.message.clone());
-    record.session = record.session.or_else(|| session::last(&run.join(".nextflow")));
-    keep_trace(&run, trace_file)?;
-    if let Some(cost) = &cost {
-        let text = serde_json::to_string_pretty(cost)
-            .map_err(|error| Error::failed("cannot write the cost").cause(error))?;
-        run.write("cost.json", format!("{text}\n").as_bytes())?;
-    }
-    run.save(&record)?;
-    Ok(Finished { run, record, published, cost, error })
+    (published, unplaced)
+}
+
+fn keep_cost(run: &RunDir, cost: &CostSummary) -> Result<()> {
+    let text = serde_json::to_string_pretty(cost)
+        .map_err(|error| Error::failed("cannot write the cost").cause(error))?;
+    run.write("cost.json", format!("{text}\n").as_bytes())
 }
 
 fn summary(plan: &Plan, run: &RunDir, trace: &Trace, settings: &Settings) -> CostSummary {
