@@ -1,6 +1,6 @@
 //! What all task commands do once their arguments are read: plan, show or launch.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -75,38 +75,47 @@ fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Cat
 
 /// The run directory to go on from.
 fn resumed(request: &Request, plan: &Plan, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    // `-- -resume` means the same work, so it gets the same run; the argument itself is Nextflow's.
-    let asked = match (&request.resume, plan.nextflow_option("-resume")) {
-        (Some(resume), _) => resume.clone(),
-        (None, Some(_)) => Resume::Latest,
-        (None, None) => return Ok(None),
-    };
     let runs = workspace.runs();
-    match asked {
-        Resume::Named(name) => {
-            let inside = runs.join(plan.task.name()).join(&name);
-            let run = RunDir::open(if inside.is_dir() { &inside } else { std::path::Path::new(&name) })?;
-            Ok(Some(run.path().to_owned()))
-        }
-        Resume::Latest => {
-            let inputs: Vec<&PathBuf> = plan.inputs.iter().map(|input| &input.path).collect();
-            let same = |run: &RunDir| {
-                run.record().is_ok_and(|record| {
-                    record.task == plan.task.name()
-                        && record.method == plan.method
-                        && record.inputs.iter().collect::<Vec<_>>() == inputs
-                }) && launch::can_be_resumed(run)
-            };
-            let found = RunDir::list(&runs).into_iter().find(same);
-            if found.is_none() && request.resume.is_some() {
-                return Err(Error::input(
-                    "there is no earlier run of the same task, method and input to resume",
-                )
-                .hint("leave `--resume` out, or name a run; `scfoundry runs` lists them"));
-            }
-            Ok(found.map(|run| run.path().to_owned()))
-        }
-    }
+    // `-- -resume` means the same work, so it gets the same run; the argument itself is Nextflow's.
+    let found = match (&request.resume, plan.nextflow_option("-resume")) {
+        (Some(Resume::Named(name)), _) => Some(named(name, plan, &runs)?),
+        (Some(Resume::Latest), _) => Some(latest(plan, &runs).ok_or_else(|| {
+            Error::input("there is no earlier run of the same task, method and input to resume")
+                .hint("leave `--resume` out, or name a run; `scfoundry runs` lists them")
+        })?),
+        (None, Some(Some(session))) => Some(of_session(session, &runs)?),
+        (None, Some(None)) => latest(plan, &runs),
+        (None, None) => None,
+    };
+    Ok(found.map(|run| run.path().to_owned()))
+}
+
+/// A run by the name or the path of its directory.
+fn named(name: &str, plan: &Plan, runs: &Path) -> Result<RunDir> {
+    let inside = runs.join(plan.task.name()).join(name);
+    RunDir::open(if inside.is_dir() { &inside } else { Path::new(name) })
+}
+
+/// The newest run of the same task, method and inputs that can be resumed.
+fn latest(plan: &Plan, runs: &Path) -> Option<RunDir> {
+    let inputs: Vec<&PathBuf> = plan.inputs.iter().map(|input| &input.path).collect();
+    let same = |run: &RunDir| {
+        run.record().is_ok_and(|record| {
+            record.task == plan.task.name()
+                && record.method == plan.method
+                && record.inputs.iter().collect::<Vec<_>>() == inputs
+        }) && launch::session(run).is_some()
+    };
+    RunDir::list(runs).into_iter().find(same)
+}
+
+/// The run with a session of Nextflow's. One that it does not know it would silently take for its last.
+fn of_session(session: &str, runs: &Path) -> Result<RunDir> {
+    let has = |run: &RunDir| launch::session(run).as_deref() == Some(session);
+    RunDir::list(runs).into_iter().find(has).ok_or_else(|| {
+        Error::input(format_args!("no run of the workspace has the session {session:?}"))
+            .hint("write `-resume` alone, or `--resume RUN` before `--`; `scfoundry runs --json` shows the sessions")
+    })
 }
 
 /// Arguments after `--` that will not do what they look like.

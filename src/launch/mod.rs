@@ -73,9 +73,9 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
     finish(plan, run, record, outcome, &prepared.trace, settings)
 }
 
-/// Whether the engine of a run had begun a session, which another run can go on from.
-pub fn can_be_resumed(run: &RunDir) -> bool {
-    session::of(run.path()).is_ok()
+/// The engine's session of a run, which another run can go on from; none if it had not begun one.
+pub fn session(run: &RunDir) -> Option<String> {
+    session::of(run.path()).ok()
 }
 
 /// Makes the workspace where there is none, with what works on this machine.
