@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Run the tests: tests/run.sh [GROUP…], all groups by default. Brings by name what they need.
+# Run the tests: tests/run.sh [GROUP…], all groups but backend by default. Brings by name what they need.
 #
 #   fmt      cargo fmt --check
 #   clippy   no warning in any target
 #   unit     tests that need nothing but Rust
 #   judge    results against Python's anndata, scanpy and scikit-learn (tests/judge/requirements.txt, in .venv)
 #   engine   through real Nextflow, kept with its Java under target/test-cache
+#   backend  on a real SLURM and beside a real Docker, brought by tests/backends/ (only when named; needs root and Debian)
 #
 # The last line counts all groups: "N passed, M failed". A check, and a group that could not run, counts as one test.
 set -uo pipefail
@@ -54,7 +55,7 @@ unit() {
     cargo_test unit
     # `driver` is no test of its own: others start it.
     local stray
-    stray=$(cargo test --locked -- --ignored --list 2>/dev/null | awk '/: test$/ && !/judge_|engine_|^driver::driver:/')
+    stray=$(cargo test --locked -- --ignored --list 2>/dev/null | awk '/: test$/ && !/judge_|engine_|backend_|^driver::driver:/')
     [[ -z $stray ]] || fail "ignored tests that no group runs: $stray"
 }
 
@@ -101,11 +102,31 @@ engine() {
     fi
 }
 
+# The services end with the group, however it ends.
+backend() (
+    local service exports
+    trap 'bash tests/backends/slurm.sh down; bash tests/backends/docker.sh down' EXIT
+    for service in slurm docker; do
+        exports=$(bash "tests/backends/$service.sh" up) || exit 1
+        eval "$exports"
+    done
+    export SCFOUNDRY_CACHE=$root/target/test-cache
+    export SCFOUNDRY_TEST_CACHE=$SCFOUNDRY_CACHE
+    cargo_test backend --ignored backend_ --test-threads 2
+    echo "$passed $failed" >"$log"
+)
+
+run_backend() {
+    : >"$log"
+    if backend; then read -r passed failed <"$log"; else fail 'backend: a service could not be started'; fi
+}
+
 run_group() {
     case $1 in
         fmt) check cargo fmt --check ;;
         clippy) check cargo clippy --locked --all-targets -- -D warnings ;;
         unit | judge | engine) "$1" ;;
+        backend) run_backend ;;
     esac
 }
 
@@ -123,7 +144,7 @@ need_for_group() {
         judge)
             python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv)
             ;;
-        engine)
+        engine | backend)
             need mvn maven
             need ps procps
             python3 -m pip --version >/dev/null 2>&1 || wanted+=(python3-pip)
@@ -134,10 +155,10 @@ need_for_group() {
 (($#)) || set -- fmt clippy unit judge engine
 for group; do
     case $group in
-        fmt | clippy | unit | judge | engine) need_for_group "$group" ;;
+        fmt | clippy | unit | judge | engine | backend) need_for_group "$group" ;;
         *)
             echo "error: group \"$group\" is unknown" >&2
-            echo 'hint: the groups are fmt, clippy, unit, judge and engine' >&2
+            echo 'hint: the groups are fmt, clippy, unit, judge, engine and backend' >&2
             exit 2
             ;;
     esac

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# A Docker engine with one small image, for tests: no registry, no bridge, no change of the machine's packet filter. The image
+# is made from this machine's bash, ps and coreutils. Needs root and a Debian 12 (packages by name through apt).
+#
+#   tests/backends/docker.sh up     install what is missing, start, make the image, print the `export …` lines that clients need
+#   tests/backends/docker.sh down   stop the engine and remove its files
+#
+# DOCKER_TEST_STATE names another folder than /tmp/scfoundry-test-docker.
+set -euo pipefail
+
+state=${DOCKER_TEST_STATE:-/tmp/scfoundry-test-docker}
+image=scfoundry-test:latest
+export DOCKER_HOST=unix://$state/docker.sock
+
+main() {
+    case ${1:-} in
+        up)
+            ((EUID == 0)) || { echo 'error: this needs root' >&2; exit 4; }
+            install_packages
+            start
+            docker image inspect "$image" >/dev/null 2>&1 || make_image
+            docker run --rm --pull never --network none "$image" bash -c 'ps -o pid= >/dev/null' >&2
+            echo "export DOCKER_HOST=$DOCKER_HOST"
+            echo "export SCFOUNDRY_TEST_IMAGE=$image"
+            ;;
+        down) stop ;;
+        *) echo 'usage: docker.sh up|down' >&2; exit 2 ;;
+    esac
+}
+
+install_packages() {
+    command -v dockerd >/dev/null && command -v docker >/dev/null && return
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq >&2
+    # --no-install-recommends leaves out the network tools; policy-rc.d, where there is one, keeps the service from starting.
+    apt-get install -y -qq --no-install-recommends docker.io procps >&2
+}
+
+start() {
+    docker info >/dev/null 2>&1 && return
+    mkdir -p "$state"
+    # The proxy that nothing listens at: an image that is not here is refused at once, on the loopback interface.
+    HTTP_PROXY=http://127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9 setsid nohup dockerd --data-root "$state/data" \
+        --exec-root "$state/exec" --host "$DOCKER_HOST" --pidfile "$state/dockerd.pid" --storage-driver "${DRIVER:-overlay2}" \
+        --bridge none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
+        >"$state/dockerd.log" 2>&1 </dev/null &
+    for _ in $(seq 300); do
+        docker info >/dev/null 2>&1 && return
+        sleep 0.1
+    done
+    tail -n 20 "$state/dockerd.log" >&2
+    exit 4
+}
+
+make_image() {
+    local tree program library programs
+    tree=$(mktemp -d "$state/image.XXXX")
+    mkdir -p "$tree"/{usr/{bin,lib,lib64,sbin},etc,tmp,root,proc,sys,dev,var/tmp,run}
+    chmod 755 "$tree"
+    chmod 1777 "$tree/tmp" "$tree/var/tmp"
+    for program in bin lib lib64 sbin; do ln -s "usr/$program" "$tree/$program"; done
+    echo 'root:x:0:0:root:/root:/bin/bash' >"$tree/etc/passwd"
+    echo 'root:x:0:' >"$tree/etc/group"
+    mapfile -t programs < <(dpkg -L coreutils bash dash procps grep sed mawk findutils hostname | grep -E '^/(usr/)?s?bin/' | sort -u)
+    for program in "${programs[@]}"; do
+        [[ ! -f $program || -u $program ]] || cp -L "$program" "$tree/usr/bin/"
+    done
+    ln -sf dash "$tree/usr/bin/sh"
+    ln -sf mawk "$tree/usr/bin/awk"
+    while read -r library; do
+        mkdir -p "$tree/usr/$(dirname "${library#/usr}")"
+        cp -L "$library" "$tree/usr/${library#/usr}"
+    done < <(ldd "${programs[@]}" 2>/dev/null | grep -oE '/[^ :]+\.so[^ :]*' | sort -u)
+    tar -C "$tree" -cf - . | docker import --change 'ENV PATH=/usr/bin:/bin' - "$image" >&2
+    rm -rf "$tree"
+}
+
+stop() {
+    [[ -d $state ]] || return 0
+    local pid
+    pid=$(cat "$state/dockerd.pid" 2>/dev/null || true)
+    if [[ -n $pid ]] && kill -TERM "$pid" 2>/dev/null; then
+        for _ in $(seq 150); do
+            kill -0 "$pid" 2>/dev/null || break
+            sleep 0.1
+        done
+    fi
+    rm -rf "$state"
+}
+
+main "$@"
