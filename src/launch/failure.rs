@@ -82,7 +82,8 @@ fn failed_tasks(plan: &Plan, run: &RunDir, failed: &[&TaskRecord], first: &TaskR
     match cost::diagnose(first, folder, &facts) {
         Some(diagnosis) => error = error.cause(diagnosis.what).hint(diagnosis.hint),
         None if !words.is_empty() => error = error.cause(words.join("\n")),
-        None => {}
+        // It said nothing, as when a scheduler refused it: then the engine knows why.
+        None => error = error.cause(last_words(&run.join("nextflow.out")).join("\n")),
     }
     if let Some(folder) = folder {
         error = error.hint(format_args!("its log: {}", folder.join(".command.log").display()));

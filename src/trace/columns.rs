@@ -142,7 +142,7 @@ impl<'a> Row<'a> {
             Some(tag.as_deref().map_or_else(|| process.to_owned(), |tag| format!("{process} ({tag})")))
         })?;
         let status = Status::parse(self.value("status")?);
-        Some(TaskRecord {
+        let record = TaskRecord {
             task_id,
             hash,
             native_id: self.text("native_id"),
@@ -173,8 +173,15 @@ impl<'a> Row<'a> {
             container: self.text("container"),
             workdir: self.text("workdir").map(PathBuf::from),
             hostname: self.text("hostname"),
-        })
+        };
+        Some(if record.start_ms == Some(0) { never_started(record) } else { record })
     }
+}
+
+/// A task that a scheduler refused: its times are counted from 1970 and mean nothing.
+fn never_started(record: TaskRecord) -> TaskRecord {
+    let submit_ms = record.submit_ms.filter(|&date| date != 0);
+    TaskRecord { submit_ms, start_ms: None, duration_ms: None, realtime_ms: None, ..record }
 }
 
 fn whole<T: FromStr>(text: &str) -> Option<T> {

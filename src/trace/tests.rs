@@ -270,3 +270,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_task_that_was_refused_took_no_time() {
+    let text = "task_id\tname\tstatus\texit\tsubmit\tstart\tcomplete\tduration\trealtime\n\
+        1\tEMBED (a)\tFAILED\t1\t0\t0\t1796211725000\t1796211725000\t1796211725000\n";
+    let task = &parse(Path::new("trace.txt"), text.as_bytes()).unwrap().tasks[0];
+    assert_eq!((task.submit_ms, task.start_ms, task.wall_ms(), task.queue_ms()), (None, None, None, None));
+}

@@ -42,7 +42,7 @@ fn jobs(place: &Place) -> Vec<String> {
 #[test]
 #[ignore = "backend: a job on SLURM"]
 fn backend_slurm_job_gives_the_local_result() {
-    let place = workspace("profiles.slurm.process.cpus = 2");
+    let place = workspace("process.cpus = 2");
     let program = format!(
         "#!/bin/sh\necho \"$RAYON_NUM_THREADS\" >'{}'\nexec {PROGRAM} \"$@\"\n",
         place.join("threads").display()
