@@ -12,6 +12,9 @@ use crate::trace::{Status, TaskRecord, Trace};
 /// Lines of a failed task's log that are shown.
 const TAIL: usize = 8;
 
+/// Lines that are shown of what the engine printed, from its first error on: it names the command before its words.
+const ENGINE_LINES: usize = 16;
+
 /// What a run is judged by.
 pub struct Evidence<'a> {
     pub outcome: Outcome,
@@ -145,7 +148,7 @@ fn last_words(path: &Path) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let start =
         lines.iter().position(|line| line.contains("ERROR")).unwrap_or(lines.len().saturating_sub(TAIL));
-    lines[start..].iter().take(TAIL).map(|line| line.to_string()).collect()
+    lines[start..].iter().take(ENGINE_LINES).map(|line| line.to_string()).collect()
 }
 
 /// An engine that did its tasks and left no result has not done its work. One that ran no task (`-preview`) was not asked to.
