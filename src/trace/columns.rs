@@ -174,9 +174,13 @@ impl<'a> Row<'a> {
             workdir: self.text("workdir").map(PathBuf::from),
             hostname: self.text("hostname"),
         };
-        Some(if record.start_ms == Some(0) { never_started(record) } else { record })
+        let refused = record.start_ms == Some(0) && record.complete_ms > Some(YEAR_MS);
+        Some(if refused { never_started(record) } else { record })
     }
 }
+
+/// No task runs that long: a time beyond it is counted from 1970.
+const YEAR_MS: i64 = 365 * 24 * 3_600_000;
 
 /// A task that a scheduler refused: its times are counted from 1970 and mean nothing.
 fn never_started(record: TaskRecord) -> TaskRecord {
