@@ -2,6 +2,13 @@
 
 pub mod check;
 pub mod pca;
+
+pub mod points;
+pub mod score;
+
+pub mod graph;
+pub mod neighbours;
+
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.

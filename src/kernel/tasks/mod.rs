@@ -1,5 +1,7 @@
 //! Kernels as tasks: a specification in, files out. The only part of `kernel` that knows files.
 
+mod embedding;
+
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
