@@ -3,6 +3,7 @@
 pub mod check;
 pub mod pca;
 
+pub mod measure;
 pub mod points;
 pub mod score;
 
