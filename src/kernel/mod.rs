@@ -1,6 +1,7 @@
 //! Native kernels: the CPU work of the tasks. Pure numerics below, files only in `tasks`.
 
 pub mod check;
+pub mod classify;
 pub mod pca;
 
 pub mod measure;
