@@ -37,6 +37,10 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub batch_max_cells: Option<u32>,
 
+    /// Draw the score table as a picture (SVG)
+    #[arg(long)]
+    pub plot: bool,
+
     #[command(flatten)]
     pub run: RunOptions,
 }
@@ -73,7 +77,8 @@ pub fn run(args: Args, task: impl FnOnce(Asked, RunOptions) -> Result<()>) -> Re
             .add("batch_key", args.batch_key)
             .add("metrics", metrics)
             .add("clustering", clustering)
-            .add("batch_max_cells", args.batch_max_cells),
+            .add("batch_max_cells", args.batch_max_cells)
+            .add("plot", args.plot.then_some(true)),
     };
     task(asked, args.run)
 }

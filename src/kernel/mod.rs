@@ -11,7 +11,9 @@ pub mod score;
 pub mod graph;
 pub mod neighbours;
 
+pub mod benchmark;
+
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.
-pub const NAMES: [&str; 2] = ["pca", "check"];
+pub const NAMES: [&str; 4] = ["pca", "check", "benchmark", "rank"];
