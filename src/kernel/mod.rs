@@ -16,4 +16,4 @@ pub mod benchmark;
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.
-pub const NAMES: [&str; 4] = ["pca", "check", "benchmark", "rank"];
+pub const NAMES: [&str; 6] = ["pca", "pca-project", "check", "classify", "benchmark", "rank"];

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
 use super::knn::Knn;
 use super::logistic::Logistic;
 use super::npy::{Array, Values};
 use super::perceptron::Perceptron;
 use super::prototype::Prototype;
 use super::standard::Standard;
-use super::{Kind, Prediction, Settings};
+use super::{Kind, Prediction, Settings, logistic, prototype};
 use crate::error::{Error, Result};
 use crate::kernel::neighbours::Tick;
 use crate::kernel::points::{Classes, Points};
@@ -73,6 +75,20 @@ impl Model {
             Model::Knn(model) => model.predict(points, tick),
             Model::Logistic(model) => (model.predict(points), None),
             Model::Perceptron(model) => (model.predict(points), None),
+        }
+    }
+
+    /// What a user may want to know of how it was fitted, by name.
+    pub fn hyperparameters(&self, settings: Settings) -> Value {
+        match self {
+            Model::Prototype(_) => json!({ "metric": "cosine", "temperature": prototype::TEMPERATURE }),
+            Model::Knn(model) => json!({ "metric": "cosine", "weights": "uniform", "k": model.k() }),
+            Model::Logistic(_) => json!({
+                "C": logistic::C,
+                "iterations": logistic::ITERATIONS,
+                "tolerance": logistic::TOLERANCE,
+            }),
+            Model::Perceptron(_) => Perceptron::hyperparameters(settings.seed),
         }
     }
 

@@ -1,8 +1,9 @@
 //! One hidden layer, trained with early stopping.
 
 use rayon::prelude::*;
+use serde_json::{Value, json};
 
-use super::network::{Network, Weights};
+use super::network::{LEARNING_RATE, Network, WEIGHT_DECAY, Weights};
 use super::npy::{Array, Values};
 use super::standard::Standard;
 use super::{Arrays, Prediction};
@@ -95,6 +96,20 @@ impl Perceptron {
             cells.par_chunks(BLOCK).map(|cells| self.weights.probabilities(&data.batch(cells))).collect();
         let probabilities = blocks.into_iter().flatten().map(f64::from).collect();
         Prediction::new(self.weights.classes, probabilities)
+    }
+
+    pub(super) fn hyperparameters(seed: u64) -> Value {
+        json!({
+            "hidden": "dim",
+            "optimiser": "AdamW",
+            "learning_rate": f64::from(LEARNING_RATE),
+            "weight_decay": f64::from(WEIGHT_DECAY),
+            "batch": BATCH,
+            "epochs": EPOCHS,
+            "patience": PATIENCE,
+            "held_out": 1.0 / HELD_OUT as f64,
+            "seed": seed,
+        })
     }
 
     pub(super) fn arrays(&self) -> Vec<(&'static str, Array)> {
