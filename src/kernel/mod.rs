@@ -7,7 +7,10 @@ pub mod points;
 pub mod score;
 
 pub mod graph;
+pub mod kmeans;
 pub mod neighbours;
+pub mod silhouette;
+mod tiles;
 
 pub mod tasks;
 
