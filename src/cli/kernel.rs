@@ -24,8 +24,6 @@ pub fn run(args: Args, ui: &Ui) -> Result<()> {
         "publish" => publish(&args.spec, &serde_json::from_str(&text).map_err(damaged)?),
         "pca" => kernel::tasks::pca(&serde_json::from_str(&text).map_err(damaged)?, ui),
         "check" => kernel::tasks::check(&serde_json::from_str(&text).map_err(damaged)?),
-        "benchmark" => kernel::tasks::benchmark(&serde_json::from_str(&text).map_err(damaged)?, ui),
-        "rank" => kernel::tasks::rank(&serde_json::from_str(&text).map_err(damaged)?),
         other => Err(Error::usage(format_args!("there is no kernel {other:?}"))
             .hint(format_args!("kernels: {}", kernel::NAMES.join(", ")))),
     }

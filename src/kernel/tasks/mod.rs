@@ -1,7 +1,6 @@
 //! Kernels as tasks: a specification in, files out. The only part of `kernel` that knows files.
 
-mod benchmark;
-mod embedding;
+pub(super) mod embedding;
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +16,6 @@ use crate::method::Profile;
 use crate::ui::Ui;
 use crate::usage::{Phase, Usage};
 
-pub use benchmark::{benchmark, rank};
 
 /// What the pca task is told.
 #[derive(Debug, Deserialize)]
