@@ -151,7 +151,9 @@ fn benchmark(label: &str, inputs: &[Input], groups: &[&str], clustering: &str, p
         for method in &methods {
             files.extend(["long", "wide"].map(|form| format!("benchmark/{method}_{kind}_{form}.csv")));
         }
-        files.extend(scored.iter().map(|Scored { method, sample }| format!("benchmark/{kind}/{method}/{sample}.csv")));
+        files.extend(
+            scored.iter().map(|Scored { method, sample }| format!("benchmark/{kind}/{method}/{sample}.csv")),
+        );
     }
     if groups.contains(&"bio_conservation") {
         files.extend(scored.iter().map(|Scored { method, sample }| {

@@ -16,7 +16,6 @@ use crate::method::Profile;
 use crate::ui::Ui;
 use crate::usage::{Phase, Usage};
 
-
 /// What the pca task is told.
 #[derive(Debug, Deserialize)]
 pub struct PcaSpec {
