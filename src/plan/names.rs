@@ -24,7 +24,8 @@ pub fn check_workspace(workspace: &Workspace) -> Result<()> {
 /// Two embeddings of one method and one file name are told apart by the ids that their folders gave them.
 pub fn score(request: &Request, inputs: &mut [Input]) {
     let scored: Vec<Scored> = inputs.iter().map(|input| names_in_tables(request, input)).collect();
-    for (position, input) in inputs.iter_mut().enumerate().filter(|(_, input)| input.role == Role::Embedding) {
+    for (position, input) in inputs.iter_mut().enumerate().filter(|(_, input)| input.role == Role::Embedding)
+    {
         let mut own = scored[position].clone();
         if scored.iter().filter(|other| **other == own).count() > 1 {
             own.sample = plain(&input.id);

@@ -10,7 +10,6 @@
 pub mod draw;
 pub mod metrics;
 pub mod plot;
-pub mod score;
 pub mod tables;
 pub mod totals;
 

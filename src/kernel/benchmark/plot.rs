@@ -42,7 +42,8 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;f
 
 /// The picture of ranked methods. `samples` is the number of data sets that the means are taken over.
 pub fn svg(totals: &[MethodTotal], clustering: Clustering, samples: usize) -> String {
-    let groups: Vec<Columns> = Group::ALL.into_iter().filter_map(|group| Columns::of(group, totals)).collect();
+    let groups: Vec<Columns> =
+        Group::ALL.into_iter().filter_map(|group| Columns::of(group, totals)).collect();
     let longest = totals.iter().map(|total| total.method.chars().count()).max().unwrap_or(0).max(6);
     let first = MARGIN + 28.0 + longest as f64 * CHARACTER + 12.0;
     let cells: f64 = groups.iter().map(|columns| columns.metrics.len() as f64 * CELL_WIDTH + GAP).sum();
@@ -139,7 +140,8 @@ impl Picture {
             self.put(format_args!("<g><title>{}</title>", escape(metric.title)));
             self.text(x + CELL_WIDTH / 2.0, 82.0, "mid quiet", metric.name);
             self.put(format_args!("</g>\n"));
-            let best = totals.iter().filter_map(|total| total.metrics[*index]).fold(f64::NEG_INFINITY, f64::max);
+            let best =
+                totals.iter().filter_map(|total| total.metrics[*index]).fold(f64::NEG_INFINITY, f64::max);
             for (row, total) in totals.iter().enumerate() {
                 let best = totals.len() > 1 && total.metrics[*index] == Some(best);
                 self.cell(x, top(row), metric, total.metrics[*index], columns.shades(), best);
@@ -219,7 +221,12 @@ impl Picture {
             }
         }
         self.text(MARGIN + 8.0, y + 12.0, "end quiet", "0");
-        self.text(MARGIN + 140.0, y + 12.0, "quiet", "1   shade of the score; ASW from −1 to 1; bold: best of its column");
+        self.text(
+            MARGIN + 140.0,
+            y + 12.0,
+            "quiet",
+            "1   shade of the score; ASW from −1 to 1; bold: best of its column",
+        );
         let clusters = match clustering {
             Clustering::Leiden => "Leiden clusters, as many as labels or nearest to it",
             Clustering::Kmeans => "k-means clusters, as many as labels",
@@ -278,7 +285,11 @@ mod tests {
     fn names_cannot_break_the_picture() {
         let totals = rank(&[sample("a<b>&\"c", "colon", &[("NMI", Some(0.5)), ("ASW", None)])]);
         let picture = svg(&totals, Clustering::Leiden, 1);
-        assert!(picture.contains("a&lt;b&gt;&amp;&quot;c") && picture.contains(">NA<") && picture.contains("0.500"));
+        assert!(
+            picture.contains("a&lt;b&gt;&amp;&quot;c")
+                && picture.contains(">NA<")
+                && picture.contains("0.500")
+        );
         assert!(!picture.contains("Batch mixing"), "no batch metric was asked for");
         assert_eq!(picture.matches("<g>").count(), picture.matches("</g>").count());
     }

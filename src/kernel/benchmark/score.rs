@@ -177,7 +177,7 @@ impl Part<'_> {
         };
         let near = found(neighbours.search);
         let kbet = self.run("kBET", |_, labels, tick| {
-            let graph = Graph::connectivities(&neighbours.first(KBET_NEIGHBOURS));
+            let graph = Graph::connectivities_within(&neighbours, KBET_NEIGHBOURS);
             kbet::kbet(&graph, labels, batches, tick)
         });
         let bras = self.run("BRAS", |points, labels, _| bras::bras(points, labels, batches));
@@ -211,7 +211,7 @@ impl Part<'_> {
 }
 
 fn leiden(neighbours: &Neighbours, labels: &Classes, tick: &(dyn Fn(f64) + Sync)) -> (Vec<u32>, Agreement, String) {
-    let graph = Graph::connectivities(&neighbours.first(LEIDEN_NEIGHBOURS));
+    let graph = Graph::connectivities_within(neighbours, LEIDEN_NEIGHBOURS);
     let found = match_labels(&graph, labels, LEIDEN_SEED, tick);
     let note = format!(
         "Leiden at resolution {:.1}: {} clusters for {} labels, {} resolutions tried",

@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn the_document_gives_every_score_its_cost() {
-        let mut sample = sample("pca", "colon", &[("NMI", Some(0.5)), ("HOM", Some(0.4)), ("ASW", Some(0.1))]);
+        let mut sample =
+            sample("pca", "colon", &[("NMI", Some(0.5)), ("HOM", Some(0.4)), ("ASW", Some(0.1))]);
         sample.phases.push(crate::usage::Phase {
             name: "clustering".to_owned(),
             seconds: 2.5,

@@ -1,8 +1,7 @@
 //! Kernels as tasks: a specification in, files out. The only part of `kernel` that knows files.
 
-mod benchmark;
 mod classify;
-mod embedding;
+pub(super) mod embedding;
 pub mod fitted;
 mod project;
 
@@ -20,7 +19,6 @@ use crate::method::Profile;
 use crate::ui::Ui;
 use crate::usage::{Phase, Usage};
 
-pub use benchmark::{benchmark, rank};
 pub use classify::{ReportDocument, classify};
 pub use project::project;
 
