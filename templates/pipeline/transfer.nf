@@ -24,7 +24,8 @@ workflow {
             FIT(roles.reference, job(params, 'FIT'))
             learned = FIT.out
         }
-        projections = learned.map { _reference, _embedding, projection -> tuple(projection) }
+        // A list in a list, since an empty one would vanish.
+        projections = learned.map { _reference, _embedding, projection -> [projection] }
         PROJECT(roles.query.combine(projections), job(params, 'PROJECT') + fitted)
         queries = PROJECT.out
     } else {
