@@ -1,6 +1,8 @@
 //! Kernels as tasks: a specification in, files out. The only part of `kernel` that knows files.
 
 pub(super) mod embedding;
+mod labels;
+mod progress;
 
 use std::path::{Path, PathBuf};
 
@@ -163,4 +165,10 @@ impl Counts<'_> {
         let report = check::check(self.data, &request).ok()?;
         report.facts.counts_in.first().cloned()
     }
+}
+
+fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<()> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::failed("cannot write the result as JSON").cause(error))?;
+    atomic::write(path, format!("{text}\n").as_bytes())
 }
