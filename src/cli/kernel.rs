@@ -23,6 +23,8 @@ pub fn run(args: Args, ui: &Ui) -> Result<()> {
     match args.name.as_str() {
         "publish" => publish(&args.spec, &serde_json::from_str(&text).map_err(damaged)?),
         "pca" => kernel::tasks::pca(&serde_json::from_str(&text).map_err(damaged)?, ui),
+        "pca-project" => kernel::tasks::project(&serde_json::from_str(&text).map_err(damaged)?, ui),
+        "classify" => kernel::tasks::classify(&serde_json::from_str(&text).map_err(damaged)?, ui),
         "check" => kernel::tasks::check(&serde_json::from_str(&text).map_err(damaged)?),
         other => Err(Error::usage(format_args!("there is no kernel {other:?}"))
             .hint(format_args!("kernels: {}", kernel::NAMES.join(", ")))),

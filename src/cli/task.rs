@@ -154,6 +154,9 @@ fn report(plan: &Plan, finished: Finished, ui: &Ui) -> Result<()> {
         if plan.task == Task::Check {
             document["reports"] = json!(super::report::documents(&finished)?);
         }
+        if plan.task == Task::Transfer {
+            document["report"] = json!(super::transfer::document(&finished)?);
+        }
         ui.document(&document)?;
     } else {
         if plan.task == Task::Benchmark {
@@ -163,6 +166,9 @@ fn report(plan: &Plan, finished: Finished, ui: &Ui) -> Result<()> {
         if plan.task == Task::Check {
             super::report::print_reports(&finished, ui)?;
         } else {
+            if plan.task == Task::Transfer {
+                super::transfer::print_report(&finished, ui)?;
+            }
             for path in &finished.published {
                 ui.line(path.display())?;
             }

@@ -1,6 +1,7 @@
 //! Native kernels: the CPU work of the tasks. Pure numerics below, files only in `tasks`.
 
 pub mod check;
+pub mod classify;
 pub mod pca;
 
 pub mod measure;
@@ -18,4 +19,4 @@ pub mod benchmark;
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.
-pub const NAMES: [&str; 2] = ["pca", "check"];
+pub const NAMES: [&str; 4] = ["pca", "pca-project", "check", "classify"];

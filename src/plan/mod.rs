@@ -9,6 +9,7 @@ mod parameters;
 mod request;
 mod resources;
 mod stages;
+mod transfer;
 mod weights;
 
 use std::ffi::OsString;
@@ -22,6 +23,7 @@ pub use inputs::{Input, Scored};
 pub use request::{Given, Request, Resume, Role, Source};
 pub use resources::{Gpus, Runtime, docker_answers};
 pub use stages::{Stage, Work};
+pub use transfer::Fitted;
 pub use weights::Weight;
 
 use crate::error::{Error, Result};
@@ -42,6 +44,8 @@ pub struct Plan {
     /// The workspace has to be made first.
     pub new_workspace: bool,
     pub inputs: Vec<Input>,
+    /// The fitted classifier that takes the place of a reference.
+    pub fitted: Option<Fitted>,
     pub outputs: Vec<Output>,
     /// Files of the model that the method loads.
     pub weights: Vec<Weight>,
@@ -89,11 +93,16 @@ impl Plan {
     /// command is not here.
     pub fn make(request: &Request, context: &Context<'_>) -> Result<Plan> {
         names::check_workspace(context.workspace)?;
+        let fitted = Fitted::of(request)?;
+        let unused = transfer::unused(request)?;
+        let request = &*transfer::completed(request, fitted.as_ref())?;
         let profile = profile(request, context.catalogue)?;
         let parameters = parameters::gather(request, profile, context.catalogue)?;
         let mut warnings = parameters.warnings;
+        warnings.extend(unused);
         let mut inputs = inputs::gather(&request.inputs)?;
         names::score(request, &mut inputs);
+        transfer::tell_apart(request.task, &mut inputs);
         require_columns(request.task, &parameters.values, &inputs)?;
         let config = Config::read(&context.workspace.nextflow_config(), request.profile.as_deref())?;
         let executor = resources::executor(&config)?;
@@ -104,8 +113,9 @@ impl Plan {
             gpus: &gpus,
             scheduled: executor != "local",
         };
-        let stages =
-            stages::stages(request.task, profile, &place, resources::native_cpus(&config, &executor));
+        let cpus = resources::native_cpus(&config, &executor);
+        let mut stages = stages::stages(request.task, profile, &place, cpus);
+        stages.retain(|stage| fitted.is_none() || stage.process != "FIT");
         warnings.extend(idle_gpu(context.settings, &gpus, &stages));
         check_staging(&stages, &inputs)?;
         let label = names::label(request, &inputs);
@@ -120,6 +130,7 @@ impl Plan {
             workspace: context.workspace.root().to_owned(),
             new_workspace: !context.workspace.exists(),
             outputs,
+            fitted,
             weights: weights::weights(profile, &parameters.values, &context.settings.weights_dir.value),
             engine_settings: containers::engine_settings(
                 &place,
@@ -127,7 +138,7 @@ impl Plan {
                 context.has_variable,
             ),
             runtime: place.runtime,
-            unavailable: stages::unavailable(request.task, &stages),
+            unavailable: stages::unavailable(&stages),
             run_stem: names::run_stem(request, &label, &inputs, context.stamp),
             parameters: Map::new(),
             stages,
@@ -143,6 +154,9 @@ impl Plan {
             warnings,
         };
         plan.parameters = plan.pipeline_parameters(parameters.values, parameters.read, &label);
+        if request.task == Task::Transfer {
+            plan.parameters.insert("fitted".to_owned(), json!(plan.fitted));
+        }
         if request.task == Task::Check {
             plan.parameters.insert("profile".to_owned(), json!(profile));
         }

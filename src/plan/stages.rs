@@ -64,7 +64,16 @@ pub fn stages(task: Task, profile: Option<&Profile>, place: &Place<'_>, cpus: Op
     };
     match task {
         Task::Embed => vec![by_method("EMBED")],
-        Task::Transfer => vec![by_method("EMBED"), kernel("CLASSIFY", "classify")],
+        Task::Transfer => match profile {
+            Some(profile) if profile.fits_input => {
+                vec![
+                    by_method("FIT"),
+                    projection(profile, by_method("PROJECT")),
+                    kernel("CLASSIFY", "classify"),
+                ]
+            }
+            _ => vec![by_method("EMBED"), kernel("CLASSIFY", "classify")],
+        },
         Task::Finetune => vec![by_method("TRAIN"), by_method("PREDICT")],
         Task::Check => vec![kernel("CHECK", "check")],
         Task::Benchmark => vec![kernel("BENCHMARK", "benchmark"), kernel("RANK", "rank")],
@@ -72,14 +81,20 @@ pub fn stages(task: Task, profile: Option<&Profile>, place: &Place<'_>, cpus: Op
     }
 }
 
+/// A native method's kernel for the query is another than that for the reference.
+fn projection(profile: &Profile, mut stage: Stage) -> Stage {
+    if let Work::Kernel(name) = &mut stage.work {
+        *name = format!("{}-project", profile.runner.entry);
+    }
+    stage
+}
+
 /// Why this build cannot run the plan, in one sentence; `None` when it can.
-pub fn unavailable(task: Task, stages: &[Stage]) -> Option<String> {
+pub fn unavailable(stages: &[Stage]) -> Option<String> {
     stages.iter().find_map(|stage| match &stage.work {
-        // Fitting on a reference and projecting a query needs more than the kernel's plain embedding.
-        Work::Kernel(name) if task == Task::Embed || stage.process != "EMBED" => {
+        Work::Kernel(name) => {
             (!kernel::NAMES.contains(&name.as_str())).then(|| format!("this build has no {name} kernel yet"))
         }
-        Work::Kernel(name) => Some(format!("this build has no {task} with {name} yet")),
         Work::Runner(script) => {
             let method = Path::new(script).file_stem().unwrap_or_default().to_string_lossy();
             Some(format!("this build has no runner for {method} yet"))
@@ -104,10 +119,12 @@ pub fn outputs(
             .collect(),
         Task::Transfer => {
             let classifier = parameters.text("classifier");
+            let folder = format!("transfer/predictions/{label}/{classifier}");
+            let embeddings = inputs.iter().map(|input| format!("embeddings/{label}/{}.h5ad", input.id));
             let model = named(Role::Reference).map(|id| format!("transfer/models/{label}/{classifier}/{id}"));
-            let labels = named(Role::Query)
-                .map(|id| predictions(&format!("transfer/predictions/{label}/{classifier}"), id));
-            model.into_iter().chain(labels.into_iter().flatten()).collect()
+            let labels = named(Role::Query).map(|id| predictions(&folder, id));
+            let report = named(Role::Query).map(|id| format!("{folder}/{id}_report.json"));
+            embeddings.chain(model).chain(labels.into_iter().flatten()).chain(report).collect()
         }
         Task::Finetune => {
             let model = named(Role::Reference).map(|id| format!("finetune/finetuned_models/{label}/{id}"));

@@ -19,6 +19,7 @@ pub fn pipeline(task: Task) -> Vec<(&'static str, &'static str)> {
         Task::Transfer => vec![
             ("pipeline/main.nf", pipeline_file!("transfer.nf")),
             embed,
+            ("pipeline/modules/project.nf", pipeline_file!("modules/project.nf")),
             ("pipeline/modules/classify.nf", pipeline_file!("modules/classify.nf")),
             specification,
         ],

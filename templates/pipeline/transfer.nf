@@ -1,15 +1,40 @@
-// Embeds reference and query side by side, fits a classifier on the one and labels the other.
+// Embeds reference and query, fits a classifier on the one, or takes a fitted one, and labels the other.
+//
+// Most methods embed the two side by side. One that is fitted to its input is fitted to the reference, and the query waits
+// for what it then is projected with.
 
 include { EMBED } from './modules/embed'
+include { FIT; PROJECT } from './modules/project'
 include { CLASSIFY } from './modules/classify'
 include { job; staged } from './modules/specification'
 
 workflow {
     inputs = channel.fromList(params.inputs).map { input -> tuple(input, staged(input)) }
-    EMBED(inputs, job(params, 'EMBED'))
-    pairs = EMBED.out.branch { input, _embedding ->
-        reference: input.role == 'reference'
-        query: input.role == 'query'
+    fitted = [fitted: params.fitted]
+    // What the reference gives: itself, its embedding, its projection. A fitted classifier has all it needs.
+    nothing = channel.of(tuple([], [], []))
+    if (params.work.PROJECT) {
+        roles = inputs.branch { input, _data ->
+            reference: input.role == 'reference'
+            query: input.role == 'query'
+        }
+        if (params.fitted) {
+            learned = nothing
+        } else {
+            FIT(roles.reference, job(params, 'FIT'))
+            learned = FIT.out
+        }
+        projections = learned.map { _reference, _embedding, projection -> tuple(projection) }
+        PROJECT(roles.query.combine(projections), job(params, 'PROJECT') + fitted)
+        queries = PROJECT.out
+    } else {
+        EMBED(inputs, job(params, 'EMBED'))
+        embedded = EMBED.out.branch { input, _embedding ->
+            reference: input.role == 'reference'
+            query: input.role == 'query'
+        }
+        learned = params.fitted ? nothing : embedded.reference.map { input, embedding -> tuple(input, embedding, []) }
+        queries = embedded.query
     }
-    CLASSIFY(pairs.reference.combine(pairs.query), job(params, 'CLASSIFY'))
+    CLASSIFY(learned.combine(queries), job(params, 'CLASSIFY') + fitted + [projected: params.work.PROJECT != null])
 }

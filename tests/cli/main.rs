@@ -19,5 +19,6 @@ mod refusals;
 mod runs;
 mod settings;
 mod signals;
+mod transfer;
 mod workspaces;
 mod world;

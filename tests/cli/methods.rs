@@ -99,14 +99,3 @@ fn every_task_without_a_method_is_native() {
         }
     }
 }
-
-#[test]
-fn a_fitted_model_takes_the_place_of_a_reference() {
-    let world = World::with_workspace("docker");
-    let fitted = world.here().join("fitted");
-    std::fs::create_dir(&fitted).unwrap();
-    let line = ["transfer", "--method", "scgpt", "--fitted", fitted.to_str().unwrap(), "--query", &data()];
-    let plan = world.plan(&line);
-    assert_eq!(plan["plan"]["inputs"].as_array().unwrap().len(), 1);
-    world.refuses(&[&line[..], &["--reference", &data()]].concat(), 2, &["--reference", "--fitted"]);
-}

@@ -15,3 +15,4 @@ mod place;
 mod rendering;
 mod signals;
 mod sweeps;
+mod transfer;

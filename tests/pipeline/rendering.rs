@@ -145,6 +145,7 @@ fn engine_previews_every_pipeline() {
         (Task::Embed, "scgpt"),
         (Task::Embed, "seurat_cca"),
         (Task::Transfer, "geneformer"),
+        (Task::Transfer, "pca"),
         (Task::Finetune, "scgpt"),
         (Task::Check, "scgpt"),
         (Task::Benchmark, "scgpt"),

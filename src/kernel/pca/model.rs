@@ -87,6 +87,28 @@ impl Model {
         self.project(matrix, progress)
     }
 
+    /// Scores of the cells of a matrix of other genes, as [`Model::transform`] gives them.
+    ///
+    /// `places` has the column of each kept gene in that matrix (g); a gene without one counts zero in every cell. A
+    /// cell's total is that of all the matrix's genes.
+    ///
+    /// # Errors
+    /// Input: a count that is negative or not finite.
+    pub fn transform_matched(
+        &self,
+        matrix: &dyn RowBlocks,
+        places: &[Option<u32>],
+        progress: &dyn Fn(usize),
+    ) -> Result<Vec<f32>> {
+        let columns = matrix.shape().1;
+        // A gene that is absent gets a column of its own behind the others, where no row has a count.
+        let mut absent = columns as u32..;
+        let genes: Vec<u32> =
+            places.iter().map(|place| place.or_else(|| absent.next()).unwrap_or(u32::MAX)).collect();
+        let missing = places.iter().filter(|place| place.is_none()).count();
+        Model { columns: columns + missing, genes, ..self.clone() }.project(matrix, progress)
+    }
+
     /// [`Model::transform`] without the check of the columns.
     pub(super) fn project(&self, matrix: &dyn RowBlocks, progress: &dyn Fn(usize)) -> Result<Vec<f32>> {
         let projection = Projection::new(self);

@@ -1,8 +1,11 @@
 //! Kernels as tasks: a specification in, files out. The only part of `kernel` that knows files.
 
+mod classify;
 pub(super) mod embedding;
+pub mod fitted;
 mod labels;
 mod progress;
+mod project;
 
 use std::path::{Path, PathBuf};
 
@@ -18,11 +21,16 @@ use crate::method::Profile;
 use crate::ui::Ui;
 use crate::usage::{Phase, Usage};
 
+pub use classify::{ReportDocument, classify};
+pub use project::project;
+
 /// What the pca task is told.
 #[derive(Debug, Deserialize)]
 pub struct PcaSpec {
     data: PathBuf,
     output: PathBuf,
+    /// Where the fit goes, for the projection of other data: a new directory.
+    projection: Option<PathBuf>,
     #[serde(alias = "n_top_genes", default = "default_genes")]
     pca_n_top_genes: usize,
     #[serde(alias = "n_comps", default = "default_components")]
@@ -56,7 +64,11 @@ pub fn pca(spec: &PcaSpec, ui: &Ui) -> Result<()> {
         ui.warn(note);
     }
     let model = &fit.model;
-    let genes = model.genes.iter().map(|gene| data.var().index()[*gene as usize].clone()).collect();
+    let genes: Vec<String> =
+        model.genes.iter().map(|gene| data.var().index()[*gene as usize].clone()).collect();
+    if let Some(folder) = &spec.projection {
+        project::save(folder, &genes, model)?;
+    }
     let uns = [
         ("scfoundry/method", UnsValue::Text("pca".to_owned())),
         ("scfoundry/version", UnsValue::Text(env!("CARGO_PKG_VERSION").to_owned())),
