@@ -9,6 +9,11 @@ pub mod score;
 pub mod graph;
 pub mod neighbours;
 
+pub mod lisi;
+mod omission;
+#[cfg(test)]
+mod mixing_case;
+
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.

@@ -1,6 +1,6 @@
 //! Kernels as tasks: a specification in, files out. The only part of `kernel` that knows files.
 
-mod embedding;
+pub(super) mod embedding;
 
 use std::path::{Path, PathBuf};
 
