@@ -66,6 +66,9 @@ pub struct Usage {
 pub struct Phase {
     pub name: String,
     pub seconds: f64,
+    /// The largest resident size of the process during the phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rss_bytes: Option<u64>,
 }
 
 /// Reads the `usage.json` of a work directory. `None`: there is none. Errors: it is unreadable or not valid.
@@ -91,7 +94,8 @@ impl Usage {
     pub fn phase<T>(&mut self, name: &str, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
-        self.phases.push(Phase { name: name.to_owned(), seconds: start.elapsed().as_secs_f64() });
+        let seconds = start.elapsed().as_secs_f64();
+        self.phases.push(Phase { name: name.to_owned(), seconds, peak_rss_bytes: None });
         result
     }
 
@@ -128,11 +132,16 @@ impl Usage {
 
 /// The largest resident size of this process so far, in bytes (`VmHWM`).
 pub fn own_peak_rss_bytes() -> Option<u64> {
-    peak_rss_in(&fs::read_to_string("/proc/self/status").ok()?)
+    status_bytes(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-fn peak_rss_in(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// The resident size of this process now, in bytes.
+pub fn own_rss_bytes() -> Option<u64> {
+    status_bytes(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
+fn status_bytes(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
 }
@@ -240,8 +249,8 @@ mod tests {
 
     #[test]
     fn reads_what_the_kernel_writes() {
-        assert_eq!(peak_rss_in("Name:\tx\nVmPeak:\t  9 kB\nVmHWM:\t    2048 kB\n"), Some(2 << 20));
-        assert_eq!(peak_rss_in("VmHWM:\tmuch\n"), None);
+        assert_eq!(status_bytes("Name:\tx\nVmPeak:\t  9 kB\nVmHWM:\t    2048 kB\n", "VmHWM:"), Some(2 << 20));
+        assert_eq!(status_bytes("VmHWM:\tmuch\n", "VmHWM:"), None);
         let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 100 20 3 4 20 0";
         assert_eq!(cpu_ticks_in(stat), Some(127));
         assert_eq!(cpu_ticks_in("7 (a) S 1 2"), None);

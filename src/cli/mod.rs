@@ -18,6 +18,7 @@ mod kernel;
 mod list;
 mod report;
 mod runs;
+mod scores;
 mod surroundings;
 mod task;
 mod transfer;

@@ -3,11 +3,17 @@
 pub mod check;
 pub mod pca;
 
+pub mod measure;
 pub mod points;
 pub mod score;
 
 pub mod graph;
+pub mod kmeans;
 pub mod neighbours;
+pub mod silhouette;
+mod tiles;
+
+pub mod benchmark;
 
 pub mod lisi;
 mod omission;

@@ -25,6 +25,17 @@ pub struct Input {
     pub staged: bool,
     /// Size and time of last change of a file that is not staged, so that a changed one is not taken for done.
     pub stamp: Option<String>,
+    /// Of an embedding: what its scores are called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scored: Option<Scored>,
+}
+
+/// The names of an embedding in tables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Scored {
+    pub method: String,
+    /// The data set that was embedded: the same for several methods.
+    pub sample: String,
 }
 
 /// Opens the inputs role by role, in the order of first mention.
@@ -74,6 +85,7 @@ fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
         stamp: (!staged)
             .then(|| format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),
         path,
+        scored: None,
     })
 }
 

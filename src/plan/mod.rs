@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub use containers::Surroundings;
-pub use inputs::Input;
+pub use inputs::{Input, Scored};
 pub use request::{Given, Request, Resume, Role, Source};
 pub use resources::{Gpus, Runtime, docker_answers};
 pub use stages::{Stage, Work};
@@ -92,7 +92,8 @@ impl Plan {
         let profile = profile(request, context.catalogue)?;
         let parameters = parameters::gather(request, profile, context.catalogue)?;
         let mut warnings = parameters.warnings;
-        let inputs = inputs::gather(&request.inputs)?;
+        let mut inputs = inputs::gather(&request.inputs)?;
+        names::score(request, &mut inputs);
         require_columns(request.task, &parameters.values, &inputs)?;
         let config = Config::read(&context.workspace.nextflow_config(), request.profile.as_deref())?;
         let executor = resources::executor(&config)?;
@@ -204,6 +205,11 @@ fn require_columns(task: Task, values: &Map<String, Value>, inputs: &[Input]) ->
         Task::Benchmark => (Role::Embedding, &["label_key", "batch_key"]),
         Task::Embed | Task::Check | Task::Geometry => return Ok(()),
     };
+    let batches_scored = matches!(values.get("metrics").and_then(Value::as_str), Some("batch" | "all"));
+    if batches_scored && values.get("batch_key").is_none_or(Value::is_null) {
+        return Err(Error::usage("batch metrics need to know the batches")
+            .hint("name the obs column with `--batch-key`"));
+    }
     for key in keys {
         if let Some(column) = values.get(*key).and_then(Value::as_str) {
             let option = format!("--{}", key.replace('_', "-"));
@@ -260,14 +266,19 @@ fn described(inputs: &[Input]) -> Value {
         let mut candidates = std::iter::once(plain.clone()).chain(numbered);
         let tag = candidates.find(|tag| !tags.contains(tag)).unwrap_or(plain);
         tags.push(tag.clone());
-        json!({
+        let mut described = json!({
             "role": input.role,
             "id": input.id,
             "tag": tag,
             "path": input.path,
             "staged": input.staged,
             "stamp": input.stamp,
-        })
+        });
+        if let Some(Scored { method, sample }) = &input.scored {
+            described["method"] = json!(method);
+            described["sample"] = json!(sample);
+        }
+        described
     };
     inputs.iter().map(describe).collect()
 }
@@ -292,6 +303,7 @@ mod tests {
             genes: 0,
             staged: true,
             stamp: None,
+            scored: None,
         };
         let described = described(&["a b", "a_b", "a\n; rm"].map(input));
         let tags: Vec<&str> = (0..3).map(|number| described[number]["tag"].as_str().unwrap()).collect();

@@ -1,9 +1,8 @@
 //! Names: of the run, of its results, and those that Nextflow cannot work with.
 
-use super::inputs::Input;
-use super::request::Request;
+use super::inputs::{Input, Scored};
+use super::request::{Request, Role};
 use crate::error::{Error, Result};
-use crate::method::Task;
 use crate::workspace::Workspace;
 
 /// Nextflow writes the paths of a run into shell scripts, where it escapes some characters and not others.
@@ -20,15 +19,47 @@ pub fn check_workspace(workspace: &Workspace) -> Result<()> {
     }
 }
 
-/// The method's name; for scores the folder of the first embedding, which names the method that made it.
+/// Names the embeddings for tables: the method as given, else the folder's name; the sample is the file's name.
+///
+/// Two embeddings of one method and one file name are told apart by the ids that their folders gave them.
+pub fn score(request: &Request, inputs: &mut [Input]) {
+    let scored: Vec<Scored> = inputs.iter().map(|input| names_in_tables(request, input)).collect();
+    for (position, input) in inputs.iter_mut().enumerate().filter(|(_, input)| input.role == Role::Embedding)
+    {
+        let mut own = scored[position].clone();
+        if scored.iter().filter(|other| **other == own).count() > 1 {
+            own.sample = plain(&input.id);
+        }
+        input.scored = Some(own);
+    }
+}
+
+fn names_in_tables(request: &Request, input: &Input) -> Scored {
+    let folder = || Some(input.path.parent()?.file_name()?.to_string_lossy().into_owned());
+    let method = request.method.clone().or_else(folder).unwrap_or_else(|| request.task.name().to_owned());
+    let stem = input.path.file_stem().unwrap_or_default().to_string_lossy();
+    Scored { method: file_part(&method), sample: file_part(&stem) }
+}
+
+/// Part of a file's name: what would begin another folder becomes `_`.
+fn file_part(text: &str) -> String {
+    text.replace(['/', '\0'], "_")
+}
+
+/// The method's name; for scores that of the embeddings' methods, the first and how many more.
 pub fn label(request: &Request, inputs: &[Input]) -> String {
-    let folder =
-        || inputs.first()?.path.parent()?.file_name().map(|name| name.to_string_lossy().into_owned());
-    let fallback = match request.task {
-        Task::Benchmark | Task::Geometry => folder(),
-        _ => None,
-    };
-    request.method.clone().or(fallback).unwrap_or_else(|| request.task.name().to_owned())
+    if let Some(method) = &request.method {
+        return file_part(method);
+    }
+    let mut methods: Vec<&str> =
+        inputs.iter().filter_map(|input| Some(input.scored.as_ref()?.method.as_str())).collect();
+    methods.sort_unstable();
+    methods.dedup();
+    match methods.as_slice() {
+        [] => request.task.name().to_owned(),
+        [one] => (*one).to_owned(),
+        [first, rest @ ..] => format!("{first}+{}", rest.len()),
+    }
 }
 
 /// The name of the run directory: as given, else when, with what and of what.

@@ -97,6 +97,7 @@ fn known(request: &Request, profile: Option<&Profile>) -> Vec<Known> {
             add("metrics", json!(if scored_batches { "all" } else { "bio" }));
             add("clustering", json!("leiden"));
             add("batch_max_cells", json!(0));
+            add("plot", json!(false));
         }
         Task::Geometry => {
             add("label_key", json!("cell_type"));

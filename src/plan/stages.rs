@@ -1,12 +1,13 @@
 //! The processes of each task, who does their work, and the files that come out.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::containers::{Place, Surroundings, surroundings};
-use super::inputs::Input;
+use super::inputs::{Input, Scored};
 use super::request::Role;
 use crate::kernel;
 use crate::method::{Profile, RunnerKind, Task};
@@ -66,7 +67,7 @@ pub fn stages(task: Task, profile: Option<&Profile>, place: &Place<'_>, cpus: Op
         Task::Transfer => vec![by_method("EMBED"), kernel("CLASSIFY", "classify")],
         Task::Finetune => vec![by_method("TRAIN"), by_method("PREDICT")],
         Task::Check => vec![kernel("CHECK", "check")],
-        Task::Benchmark => vec![kernel("BENCHMARK", "benchmark")],
+        Task::Benchmark => vec![kernel("BENCHMARK", "benchmark"), kernel("RANK", "rank")],
         Task::Geometry => vec![kernel("GEOMETRY", "geometry")],
     }
 }
@@ -121,11 +122,7 @@ pub fn outputs(
                 "batch" => &["batch_mixing"],
                 _ => &["bio_conservation", "batch_mixing"],
             };
-            let table = |group: &&str| {
-                ["long", "wide"]
-                    .map(|form| format!("benchmark/{label}_{group}_{clustering}_metrics_{form}.csv"))
-            };
-            groups.iter().flat_map(table).collect()
+            benchmark(label, inputs, groups, clustering, parameters.flag("plot"))
         }
         Task::Geometry => inputs
             .iter()
@@ -140,6 +137,32 @@ pub fn outputs(
         .collect()
 }
 
+/// The ranking first: it is what the rest is made for.
+fn benchmark(label: &str, inputs: &[Input], groups: &[&str], clustering: &str, plot: bool) -> Vec<String> {
+    let mut files: Vec<String> = ["ranking.csv", "scores.json"]
+        .into_iter()
+        .chain(plot.then_some("scores.svg"))
+        .map(|kind| format!("benchmark/{label}_{clustering}_{kind}"))
+        .collect();
+    let scored: Vec<&Scored> = inputs.iter().filter_map(|input| input.scored.as_ref()).collect();
+    let methods: BTreeSet<&str> = scored.iter().map(|scored| scored.method.as_str()).collect();
+    for group in groups {
+        let kind = format!("{group}_{clustering}_metrics");
+        for method in &methods {
+            files.extend(["long", "wide"].map(|form| format!("benchmark/{method}_{kind}_{form}.csv")));
+        }
+        files.extend(
+            scored.iter().map(|Scored { method, sample }| format!("benchmark/{kind}/{method}/{sample}.csv")),
+        );
+    }
+    if groups.contains(&"bio_conservation") {
+        files.extend(scored.iter().map(|Scored { method, sample }| {
+            format!("benchmark/bio_conservation_{clustering}_predictions/{method}/{sample}_{clustering}_labels.tsv")
+        }));
+    }
+    files
+}
+
 fn predictions(folder: &str, id: &str) -> [String; 2] {
     ["labels", "probs"].map(|kind| format!("{folder}/{id}_predicted_{kind}.tsv"))
 }
@@ -150,5 +173,9 @@ pub struct Parameters<'a>(pub &'a serde_json::Map<String, Value>);
 impl Parameters<'_> {
     fn text(&self, name: &str) -> &str {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or_default()
     }
 }

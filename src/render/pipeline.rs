@@ -36,6 +36,7 @@ pub fn pipeline(task: Task) -> Vec<(&'static str, &'static str)> {
         Task::Benchmark => vec![
             ("pipeline/main.nf", pipeline_file!("benchmark.nf")),
             ("pipeline/modules/benchmark.nf", pipeline_file!("modules/benchmark.nf")),
+            ("pipeline/modules/rank.nf", pipeline_file!("modules/rank.nf")),
             specification,
         ],
         Task::Geometry => vec![

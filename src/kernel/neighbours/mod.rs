@@ -1,11 +1,24 @@
 //! Nearest neighbours in an embedding.
+//!
+//! Up to a stated size every cell is compared with every other: products of strips with blocks of cells in float32, from
+//! which candidates are picked that the rounding bound does not rule out, whose distances are then computed in float64.
+//! Above, cells are compared with those of nearby groups only, and the recall of that is measured.
 
-use rayon::prelude::*;
+mod approximate;
+mod lists;
+mod pool;
+mod search;
+mod strip;
 
 use super::points::Points;
+use super::tiles::{Frame, Layout};
+use search::Task;
 
 /// How far a long computation has come, from 0 to 1.
 pub type Tick<'a> = &'a (dyn Fn(f64) + Sync);
+
+/// Most cells that are all compared with each other; among more the search is approximate.
+pub const EXACT_UP_TO: usize = 200_000;
 
 /// The nearest other cells of every cell by Euclidean distance.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,45 +62,70 @@ impl Neighbours {
 }
 
 /// The `k` nearest other cells of every cell.
+///
+/// Exact for at most [`EXACT_UP_TO`] cells: the sets and distances are those of sorting all float64 distances. Memory
+/// beyond the result and the points: 4 bytes a cell for each of three columns, and a few MB a thread.
 pub fn nearest(points: &Points, k: usize, tick: Tick<'_>) -> Neighbours {
+    nearest_with(points, k, EXACT_UP_TO, tick)
+}
+
+/// [`nearest`] with another bound than [`EXACT_UP_TO`].
+pub fn nearest_with(points: &Points, k: usize, exact_up_to: usize, tick: Tick<'_>) -> Neighbours {
     let k = k.min(points.len().saturating_sub(1));
-    let rows: Vec<Vec<(f64, u32)>> = (0..points.len())
-        .into_par_iter()
-        .map(|cell| {
-            let other = (0..points.len()).filter(|&other| other != cell);
-            smallest(other.map(|other| (distance(points.row(cell), points.row(other)), other as u32)), k)
-        })
-        .collect();
-    tick(1.0);
-    collect(k, rows)
+    if k == 0 {
+        return none(tick);
+    }
+    let frame = Frame::around(points, points);
+    if points.len() > exact_up_to
+        && let Some(found) = approximate::among(points, &frame, k, tick)
+    {
+        return found;
+    }
+    let layout = Layout::whole(points, &frame);
+    let own = |position: usize| Some(position as u32);
+    let rows = Task { columns: &layout, queries: &layout, own: &own, k }.exhaustive(tick);
+    exact(rows)
 }
 
 /// The `k` nearest cells of `points` for every cell of `queries`, which are other cells.
+///
+/// Exact while there are at most as many pairs as among [`EXACT_UP_TO`] cells. Both have the same dimensions.
 pub fn nearest_of(points: &Points, queries: &Points, k: usize, tick: Tick<'_>) -> Neighbours {
+    nearest_of_with(points, queries, k, EXACT_UP_TO, tick)
+}
+
+/// [`nearest_of`] with another bound than [`EXACT_UP_TO`].
+pub fn nearest_of_with(
+    points: &Points,
+    queries: &Points,
+    k: usize,
+    exact_up_to: usize,
+    tick: Tick<'_>,
+) -> Neighbours {
     let k = k.min(points.len());
-    let rows = (0..queries.len())
-        .into_par_iter()
-        .map(|cell| {
-            let all = 0..points.len();
-            smallest(all.map(|other| (distance(queries.row(cell), points.row(other)), other as u32)), k)
-        })
-        .collect();
-    tick(1.0);
-    collect(k, rows)
+    if k == 0 || queries.is_empty() {
+        return Neighbours { k, ..none(tick) };
+    }
+    let frame = Frame::around(points, queries);
+    let pairs = points.len() as u128 * queries.len() as u128;
+    if pairs > (exact_up_to as u128).pow(2)
+        && let Some(found) = approximate::between(points, queries, &frame, k, tick)
+    {
+        return found;
+    }
+    let (columns, queries) = (Layout::whole(points, &frame), Layout::whole(queries, &frame));
+    exact(Task { columns: &columns, queries: &queries, own: &|_| None, k }.exhaustive(tick))
 }
 
-fn distance(a: &[f32], b: &[f32]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>().sqrt()
-}
-
-fn smallest(candidates: impl Iterator<Item = (f64, u32)>, k: usize) -> Vec<(f64, u32)> {
-    let mut all: Vec<(f64, u32)> = candidates.collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    all.truncate(k);
-    all
-}
-
-fn collect(k: usize, rows: Vec<Vec<(f64, u32)>>) -> Neighbours {
-    let (distances, indices) = rows.into_iter().flatten().map(|(d, i)| (d as f32, i)).unzip();
+fn exact(rows: search::Rows) -> Neighbours {
+    let search::Rows { k, indices, distances } = rows;
     Neighbours { k, indices, distances, search: Search::Exact }
 }
+
+fn none(tick: Tick<'_>) -> Neighbours {
+    tick(1.0);
+    Neighbours { k: 0, indices: Vec::new(), distances: Vec::new(), search: Search::Exact }
+}
+
+#[cfg(test)]
+mod tests;

@@ -64,8 +64,11 @@ pub fn pca(spec: &PcaSpec, ui: &Ui) -> Result<()> {
     ];
     let embedding = EmbeddingRef { values: &scores, dims: model.n_comps(), uns: &uns };
     write_embedding(&spec.output, embedding, &data)?;
-    let phases =
-        fit.seconds.iter().map(|(phase, seconds)| Phase { name: phase.to_string(), seconds: *seconds });
+    let phases = fit.seconds.iter().map(|(phase, seconds)| Phase {
+        name: phase.to_string(),
+        seconds: *seconds,
+        peak_rss_bytes: None,
+    });
     let warnings = fit.notes.iter().map(ToString::to_string).collect();
     usage(&data, phases.collect(), warnings).write(atomic::folder_of(&spec.output))
 }

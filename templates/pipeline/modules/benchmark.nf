@@ -1,17 +1,26 @@
-include { command } from './specification'
+include { command; place } from './specification'
 
 process BENCHMARK {
-    tag "${job.method}"
-    publishDir "${workflow.launchDir}/outputs/benchmark", mode: 'copy'
+    tag "${input.tag}"
+    publishDir "${workflow.launchDir}/outputs/benchmark", mode: 'copy', pattern: '*.tsv', saveAs: { _name ->
+        def clustering = job.specification.clustering
+        "bio_conservation_${clustering}_predictions/${input.method}/${input.sample}_${clustering}_labels.tsv"
+    }
 
     input:
-    val inputs
-    path 'embedding*.h5ad'
+    tuple val(input), path('embedding.h5ad')
     val job
 
     output:
-    path '*.{csv,tsv}'
+    tuple val(input), path("${input.tag}.json"), emit: scores
+    path 'labels.tsv', emit: labels, optional: true
 
     script:
-    command(job, 'benchmark', [method: job.method, inputs: inputs])
+    command(job, 'benchmark', [
+        embedding: place(input, 'embedding.h5ad'),
+        method: input.method,
+        sample: input.sample,
+        scores: "${input.tag}.json".toString(),
+        labels: 'labels.tsv',
+    ])
 }
