@@ -16,6 +16,11 @@ mod tiles;
 
 pub mod benchmark;
 
+pub mod lisi;
+mod omission;
+#[cfg(test)]
+mod mixing_case;
+
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.
