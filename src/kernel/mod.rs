@@ -11,6 +11,7 @@ pub mod score;
 pub mod graph;
 pub mod kmeans;
 pub mod neighbours;
+mod sample;
 pub mod silhouette;
 mod tiles;
 
