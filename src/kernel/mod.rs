@@ -14,8 +14,9 @@ pub mod silhouette;
 mod tiles;
 
 pub mod benchmark;
+pub mod geometry;
 
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.
-pub const NAMES: [&str; 2] = ["pca", "check"];
+pub const NAMES: [&str; 4] = ["pca", "check", "geometry", "tabulate"];

@@ -1,6 +1,8 @@
 //! Kernels as tasks: a specification in, files out. The only part of `kernel` that knows files.
 
 pub(super) mod embedding;
+mod geometry;
+mod progress;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,8 @@ use crate::matrix::{RowBlock, RowBlocks};
 use crate::method::Profile;
 use crate::ui::Ui;
 use crate::usage::{Phase, Usage};
+
+pub use geometry::{geometry, tabulate};
 
 /// What the pca task is told.
 #[derive(Debug, Deserialize)]
