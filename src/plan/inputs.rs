@@ -117,9 +117,8 @@ pub fn require_column(inputs: &[Input], role: Role, column: &str, option: &str) 
 /// # Errors
 /// Input: an embedding has no data set of its name, or several have it.
 pub fn pair(inputs: &mut [Input]) -> Result<()> {
-    let data: Vec<(PathBuf, String)> = of_role(inputs, Role::Data)
-        .map(|input| (input.path.clone(), input.id.clone()))
-        .collect();
+    let data: Vec<(PathBuf, String)> =
+        of_role(inputs, Role::Data).map(|input| (input.path.clone(), input.id.clone())).collect();
     let single = data.len() == 1 && of_role(inputs, Role::Embedding).count() == 1;
     for position in 0..inputs.len() {
         let path = &inputs[position].path;
@@ -143,10 +142,16 @@ fn unpaired(embedding: &Path, data: &[(PathBuf, String)], found: usize) -> Error
     let files: Vec<String> = data.iter().map(|(path, _)| path.display().to_string()).collect();
     let message = match found {
         0 => format!("no file after --data is called {name}, as the embedding {} is", embedding.display()),
-        _ => format!("{found} files after --data are called {name}, as the embedding {} is", embedding.display()),
+        _ => format!(
+            "{found} files after --data are called {name}, as the embedding {} is",
+            embedding.display()
+        ),
     };
     Error::input(message)
-        .cause(format_args!("several embeddings are paired with data by file name; data: {}", files.join(", ")))
+        .cause(format_args!(
+            "several embeddings are paired with data by file name; data: {}",
+            files.join(", ")
+        ))
         .hint("name each data set once, under the file name of its embeddings, or run one pair at a time")
 }
 

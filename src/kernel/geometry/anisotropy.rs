@@ -97,7 +97,8 @@ fn distinct(random: &mut fastrand::Rng, count: usize) -> (usize, usize) {
 }
 
 fn mean_cosine(points: &Points, mut draw: impl FnMut() -> (usize, usize)) -> Cosine {
-    let norms: Vec<f64> = (0..points.len()).map(|cell| dot(points.row(cell), points.row(cell)).sqrt()).collect();
+    let norms: Vec<f64> =
+        (0..points.len()).map(|cell| dot(points.row(cell), points.row(cell)).sqrt()).collect();
     let (mut sum, mut pairs) = (0.0, 0);
     for _ in 0..PAIRS {
         let (a, b) = draw();

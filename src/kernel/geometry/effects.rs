@@ -123,7 +123,13 @@ impl Design {
     /// One batch of each connected part is left out, which makes the rest of full rank.
     fn solver(&self) -> Solver<'_> {
         let mut seen = BTreeSet::new();
-        let kept: Vec<usize> = self.parts().into_iter().enumerate().filter(|(_, part)| !seen.insert(*part)).map(|(batch, _)| batch).collect();
+        let kept: Vec<usize> = self
+            .parts()
+            .into_iter()
+            .enumerate()
+            .filter(|(_, part)| !seen.insert(*part))
+            .map(|(batch, _)| batch)
+            .collect();
         let batches = self.batches.len();
         let mut shared = vec![0.0; self.types.len() * batches];
         for (&label, &batch) in self.type_of.iter().zip(&self.batch_of) {
@@ -134,7 +140,9 @@ impl Design {
         for (row, &a) in kept.iter().enumerate() {
             for (column, &b) in kept.iter().enumerate().take(row + 1) {
                 let rest: f64 = (0..self.types.len())
-                    .map(|label| shared[label * batches + a] * shared[label * batches + b] / self.types[label])
+                    .map(|label| {
+                        shared[label * batches + a] * shared[label * batches + b] / self.types[label]
+                    })
                     .sum();
                 normal[row * size + column] = if a == b { self.batches[a] - rest } else { -rest };
             }
@@ -216,8 +224,7 @@ fn number(codes: impl Iterator<Item = u32> + Clone) -> (Vec<usize>, Vec<f64>) {
 fn cholesky(matrix: &mut [f64], size: usize) {
     for row in 0..size {
         for column in 0..=row {
-            let known: f64 =
-                (0..column).map(|k| matrix[row * size + k] * matrix[column * size + k]).sum();
+            let known: f64 = (0..column).map(|k| matrix[row * size + k] * matrix[column * size + k]).sum();
             let rest = matrix[row * size + column] - known;
             matrix[row * size + column] =
                 if row == column { rest.sqrt() } else { rest / matrix[column * size + column] };

@@ -54,7 +54,8 @@ pub(super) fn smaller(cells: usize, dims: usize, value: &(dyn Fn(usize, usize) -
 pub(super) fn largest_eigenvalue(matrix: &[f64], size: usize) -> Option<f64> {
     let matrix: Mat<f64> = MatRef::from_column_major_slice(matrix, size, size).to_owned();
     let par = Par::rayon(PARTS);
-    let scratch = evd::self_adjoint_evd_scratch::<f64>(size, ComputeEigenvectors::No, par, Default::default());
+    let scratch =
+        evd::self_adjoint_evd_scratch::<f64>(size, ComputeEigenvectors::No, par, Default::default());
     let mut memory = MemBuffer::new(scratch);
     let mut values = Diag::zeros(size);
     let stack = MemStack::new(&mut memory);

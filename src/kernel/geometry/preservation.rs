@@ -47,7 +47,9 @@ pub fn eligible(batches: &Groups) -> Groups {
     let names: Vec<Option<&str>> = batches
         .codes
         .iter()
-        .map(|code| code.filter(|code| large[*code as usize]).map(|code| batches.names[code as usize].as_str()))
+        .map(|code| {
+            code.filter(|code| large[*code as usize]).map(|code| batches.names[code as usize].as_str())
+        })
         .collect();
     Groups::of(&names)
 }
@@ -96,7 +98,9 @@ pub fn rnx(
         let kept = nearest(&points.select(&places), most, &|_| ());
         for search in [expected.search, kept.search] {
             if let Search::Approximate { recall, sampled } = search {
-                found.notes.push(format!("R_NX: neighbours approximate, recall {recall:.4} on {sampled} cells"));
+                found
+                    .notes
+                    .push(format!("R_NX: neighbours approximate, recall {recall:.4} on {sampled} cells"));
             }
         }
         let rows = |cell: usize| (expected.row(cell).0, kept.row(cell).0);

@@ -105,11 +105,7 @@ impl Reference {
 
 /// A clipped residual; 0 where nothing is expected.
 fn residual(count: f64, mean: f64, limit: f64) -> f64 {
-    if mean > 0.0 {
-        ((count - mean) / (mean + mean * mean / THETA).sqrt()).clamp(-limit, limit)
-    } else {
-        0.0
-    }
+    if mean > 0.0 { ((count - mean) / (mean + mean * mean / THETA).sqrt()).clamp(-limit, limit) } else { 0.0 }
 }
 
 /// Visits the rows of cells that take part: cell, batch, genes, counts.
@@ -193,7 +189,8 @@ impl Totals {
             for (gene, value) in columns.iter().zip(values) {
                 let Some(place) = place_of[*gene as usize] else { continue };
                 let mean = self.library[cell] * self.share(batch, *gene as usize);
-                let (none, some) = (residual(0.0, mean, limits[batch]), residual(*value, mean, limits[batch]));
+                let (none, some) =
+                    (residual(0.0, mean, limits[batch]), residual(*value, mean, limits[batch]));
                 changes[place].0 += ((some - none) * STEPS) as i128;
                 changes[place].1 += ((some * some - none * none) * STEPS) as i128;
             }
@@ -208,9 +205,7 @@ impl Totals {
             ((squares - sum * sum / count) / (count - 1.0)).max(0.0)
         };
         Ok((0..members.len())
-            .map(|batch| {
-                (0..eligible.len()).into_par_iter().map(|place| variance(batch, place)).collect()
-            })
+            .map(|batch| (0..eligible.len()).into_par_iter().map(|place| variance(batch, place)).collect())
             .collect())
     }
 }
@@ -231,8 +226,7 @@ fn order(variances: &[Vec<f64>], detected: &[f64], eligible: &[u32]) -> Vec<usiz
             let mut own: Vec<f64> = ranks.iter().map(|ranks| ranks[place]).collect();
             own.sort_by(f64::total_cmp);
             let middle = own.len() / 2;
-            let median =
-                if own.len() % 2 == 1 { own[middle] } else { (own[middle - 1] + own[middle]) / 2.0 };
+            let median = if own.len() % 2 == 1 { own[middle] } else { (own[middle - 1] + own[middle]) / 2.0 };
             (median, own.iter().sum::<f64>() / own.len() as f64)
         })
         .collect();

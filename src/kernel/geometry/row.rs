@@ -86,7 +86,8 @@ impl Row {
         let mut notes = probes.preservation.notes.clone();
         let mut take = |column: &str, score: &Score| {
             for note in &score.notes {
-                let note = if score.value.is_none() { format!("{column} is NA: {note}") } else { note.clone() };
+                let note =
+                    if score.value.is_none() { format!("{column} is NA: {note}") } else { note.clone() };
                 if !notes.contains(&note) {
                     notes.push(note);
                 }

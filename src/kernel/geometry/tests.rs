@@ -103,7 +103,7 @@ fn rows_of_norm_zero_are_left_out_and_said() {
 #[test]
 fn duplicated_cells_are_left_out_of_the_dimension() {
     let mut values = normal(60, 3, 4).values().to_vec();
-    values.extend_from_slice(&values[..15].to_vec());
+    values.extend_from_within(..15 * 3);
     let found = raw_dimension(&Points::new(values, 3));
     assert!(found.cells <= 45 && found.score.value.unwrap() > 0.0);
     assert!(found.score.notes[0].starts_with("30 duplicated cells"), "{found:?}");
@@ -141,7 +141,9 @@ fn confounded_effects_are_na_and_said() {
     assert!(found.status.ends_with(";partially_aliased_effects"), "{found:?}");
     // One type in two batches, the other alone in a third: batches keep one degree of freedom, types none.
     let batches = Groups::of(
-        &(0..40).map(|cell| Some(if cell % 2 == 1 { "z" } else { ["x", "y"][cell / 2 % 2] })).collect::<Vec<_>>(),
+        &(0..40)
+            .map(|cell| Some(if cell % 2 == 1 { "z" } else { ["x", "y"][cell / 2 % 2] }))
+            .collect::<Vec<_>>(),
     );
     let found = partial_eta2(&points, &standard, &labels, &batches);
     assert!(found.cell_type.value.is_none() && found.batch.value.is_some(), "{found:?}");
@@ -153,7 +155,9 @@ fn confounded_effects_are_na_and_said() {
 #[test]
 fn what_has_no_answer_is_na_with_a_reason() {
     let empty = Groups { names: Vec::new(), codes: vec![None; 2] };
-    for points in [Points::new(vec![1.0, 2.0], 2), Points::new(vec![1.0; 4], 2), Points::new(vec![0.0; 40], 2)] {
+    for points in
+        [Points::new(vec![1.0, 2.0], 2), Points::new(vec![1.0; 4], 2), Points::new(vec![0.0; 40], 2)]
+    {
         let standard = Standard::of(&points);
         let none = Groups { codes: vec![None; points.len()], ..empty.clone() };
         let effects = partial_eta2(&points, &standard, &none, &Groups::single(points.len()));
@@ -210,7 +214,8 @@ fn preservation_is_high_for_the_same_shape_and_chance_for_another() {
     let chance = rnx(&normal(400, 2, 8), &counts, &rows, &batches, &[true; 4], &|_| ()).unwrap();
     assert!(chance.mean.value.unwrap().abs() < 0.05, "{chance:?}");
     // Small batches take no part.
-    let small = Groups::of(&(0..400).map(|cell| Some(if cell < 100 { "a" } else { "b" })).collect::<Vec<_>>());
+    let small =
+        Groups::of(&(0..400).map(|cell| Some(if cell < 100 { "a" } else { "b" })).collect::<Vec<_>>());
     let found = rnx(&points, &counts, &rows, &small, &[true; 4], &|_| ()).unwrap();
     assert_eq!((found.eligible_cells, found.batches), (300, 1));
 }
@@ -242,8 +247,13 @@ fn the_number_of_threads_does_not_matter() {
     let all = || {
         let standard = Standard::of(&points);
         let effects = partial_eta2(&points, &standard, &labels, &batches);
-        [participation_ratio(&points, &standard), spectral(&points), raw_dimension(&points).score, effects.batch]
-            .map(|score| score.value.unwrap().to_bits())
+        [
+            participation_ratio(&points, &standard),
+            spectral(&points),
+            raw_dimension(&points).score,
+            effects.batch,
+        ]
+        .map(|score| score.value.unwrap().to_bits())
     };
     let single = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(all);
     assert_eq!(rayon::ThreadPoolBuilder::new().num_threads(7).build().unwrap().install(all), single);

@@ -21,7 +21,11 @@ pub struct Dimension {
 /// sum over `sklearn.neighbors.NearestNeighbors(3)` (scikit-learn 1.9.1). Duplicated cells have `r1 = 0` and are left out,
 /// which the notes say. NA when fewer than [`LEAST_CELLS`] cells remain. `squared` gives the squared distance of two cells in
 /// float64; `points` are the same cells in float32 and find the neighbours.
-pub fn two_nearest(points: &Points, squared: &(dyn Fn(usize, usize) -> f64 + Sync), tick: Tick<'_>) -> Dimension {
+pub fn two_nearest(
+    points: &Points,
+    squared: &(dyn Fn(usize, usize) -> f64 + Sync),
+    tick: Tick<'_>,
+) -> Dimension {
     let neighbours = nearest(points, 2, tick);
     let (mut cells, mut duplicates, mut sum) = (0, 0, 0.0);
     if neighbours.k == 2 {

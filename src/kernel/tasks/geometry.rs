@@ -91,7 +91,8 @@ impl Cells {
         let seed = seed(spec.seed, &spec.dataset);
         let row_of = rows_by_name(file)?;
         let data_rows = rows_by_name(data)?;
-        let strangers: Vec<&str> = sorted(row_of.keys().copied().filter(|name| !data_rows.contains_key(name)));
+        let strangers: Vec<&str> =
+            sorted(row_of.keys().copied().filter(|name| !data_rows.contains_key(name)));
         if let Some(first) = strangers.first() {
             return Err(strange_cells(file, data, strangers.len(), first));
         }
@@ -168,9 +169,8 @@ impl Cells {
             standardised: meter.run("id_twonn_z", || {
                 twonn::two_nearest(&standard.points(points), &standardised, &tick("id_twonn_z"))
             }),
-            effects: meter.run("partial_eta2", || {
-                effects::partial_eta2(points, standard, &self.labels, &self.batches)
-            }),
+            effects: meter
+                .run("partial_eta2", || effects::partial_eta2(points, standard, &self.labels, &self.batches)),
             preservation: meter.run("rnx", || self.preservation(data, spec, &tick("rnx")))?,
         })
     }

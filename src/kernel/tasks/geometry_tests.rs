@@ -37,7 +37,10 @@ fn b12_cells_are_paired_by_name() {
     let (embedding, data) = (case("b12_embedding_147_shuffled.h5ad"), case("b12_data.h5ad"));
     let Record { row, notes, phases, .. } = probe(&embedding, &data, json!({})).unwrap();
     assert_eq!((row.n_cells_total, row.n_cells_used, row.embedding_dim), (150, 147, 10));
-    assert!(notes.iter().any(|note| note.starts_with("3 cells are not in the embedding, first ")), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.starts_with("3 cells are not in the embedding, first ")),
+        "{notes:?}"
+    );
     let preserved = row.rnx_k15.unwrap();
     assert!((preserved - 0.38).abs() < 0.02, "{preserved}");
     assert!(notes.iter().any(|note| note.contains("eligible genes, fewer than 2000")), "{notes:?}");
@@ -46,8 +49,10 @@ fn b12_cells_are_paired_by_name() {
 
 #[test]
 fn b12_by_position_there_is_only_chance() {
-    let (file, data) =
-        (H5ad::open(&case("b12_embedding_147_shuffled.h5ad")).unwrap(), H5ad::open(&case("b12_data.h5ad")).unwrap());
+    let (file, data) = (
+        H5ad::open(&case("b12_embedding_147_shuffled.h5ad")).unwrap(),
+        H5ad::open(&case("b12_data.h5ad")).unwrap(),
+    );
     let points = embedding::points(&file).unwrap();
     let rows: Vec<Option<u32>> = (0..150).map(|row| (row < 147).then_some(row)).collect();
     let counts = Counts { matrix: data.matrix(&Slot::X).unwrap(), data: &data };
@@ -61,7 +66,8 @@ fn files_that_do_not_belong_together_are_refused() {
     let error = probe(&case("b09_four_blobs.h5ad"), &case("b12_data.h5ad"), json!({})).unwrap_err();
     assert!(error.message.contains("are not in") || error.message.contains("no cell in common"), "{error}");
     assert!(error.hints[0].contains("--data"));
-    let error = probe(&case("b07_nan_inf_embedding.h5ad"), &case("b07_nan_inf_embedding.h5ad"), json!({})).unwrap_err();
+    let error = probe(&case("b07_nan_inf_embedding.h5ad"), &case("b07_nan_inf_embedding.h5ad"), json!({}))
+        .unwrap_err();
     assert_eq!(error.message, "3 of 80 cells are not finite, first cell0005");
 }
 
@@ -69,18 +75,17 @@ fn files_that_do_not_belong_together_are_refused() {
 fn without_raw_counts_only_preservation_is_na() {
     // An embedding is anything but counts.
     let file = case("b09_four_blobs.h5ad");
-    let Record { row, notes, .. } = probe(&file, &file, json!({})).unwrap();
+    let Record { row, notes, .. } = probe(&file, &file, json!({"batch_key": "none"})).unwrap();
     assert_eq!(row.rnx_k15, None);
     let reason = notes.iter().find(|note| note.starts_with("rnx is NA")).unwrap();
     assert!(reason.contains("does not hold raw counts") && reason.contains("gene"), "{reason}");
     assert!(row.pr.is_some() && row.aniso_spec.is_some() && row.id_twonn_raw.is_some());
     let shuffled = case("b09_four_blobs_shuffled.h5ad");
-    let Record { row: other, .. } = probe(&shuffled, &shuffled, json!({})).unwrap();
-    assert_eq!(Row { embedding_file: String::new(), notes: String::new(), ..other }, Row {
-        embedding_file: String::new(),
-        notes: String::new(),
-        ..row
-    });
+    let Record { row: other, .. } = probe(&shuffled, &shuffled, json!({"batch_key": "none"})).unwrap();
+    assert_eq!(
+        Row { embedding_file: String::new(), notes: String::new(), ..other },
+        Row { embedding_file: String::new(), notes: String::new(), ..row }
+    );
 }
 
 #[test]
@@ -113,7 +118,9 @@ fn tables_hold_empty_fields_for_na() {
     let rows = [Row { method: "b".into(), pr: Some(2.5), ..Row::default() }, Row::default()];
     let text = String::from_utf8(table(&rows).unwrap()).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("dataset_id,method,embedding_file,n_cells_total,n_cells_used,embedding_dim,"));
+    assert!(
+        lines[0].starts_with("dataset_id,method,embedding_file,n_cells_total,n_cells_used,embedding_dim,")
+    );
     assert!(lines[0].ends_with(",partial_eta2_status,probe_status,failure_reason,notes"));
     assert!(lines[1].contains(",2.5,,") && lines.len() == 3);
 }
