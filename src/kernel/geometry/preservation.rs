@@ -74,7 +74,10 @@ pub fn rnx(
 ) -> Result<Preservation> {
     let large = eligible(batches);
     if large.is_empty() {
-        return Ok(Preservation::missing(&format!("R_NX needs a batch of {LEAST_CELLS} cells")));
+        let most = batches.members().iter().map(Vec::len).max().unwrap_or(0);
+        return Ok(Preservation::missing(&format!(
+            "R_NX needs a batch of {LEAST_CELLS} cells, the largest has {most}"
+        )));
     }
     let reference = select(counts, &Cells { cell_of_row, batches: &large, candidates }, GENES)?;
     if reference.genes.is_empty() {

@@ -177,7 +177,7 @@ fn what_has_no_answer_is_na_with_a_reason() {
     let counts = Csr { columns: 1, indptr: vec![0; 41], ..Csr::default() };
     let rows: Vec<Option<u32>> = (0..40).map(Some).collect();
     let found = rnx(&points, &counts, &rows, &Groups::single(40), &[true], &|_| ()).unwrap();
-    assert_eq!(found.mean.notes, ["R_NX needs a batch of 101 cells"]);
+    assert_eq!(found.mean.notes, ["R_NX needs a batch of 101 cells, the largest has 40"]);
     let points = normal(120, 2, 6);
     let counts = Csr { columns: 1, indptr: vec![0; 121], ..Csr::default() };
     let rows: Vec<Option<u32>> = (0..120).map(Some).collect();
