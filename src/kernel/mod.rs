@@ -16,13 +16,14 @@ pub mod silhouette;
 mod tiles;
 
 pub mod benchmark;
+pub mod geometry;
 
 pub mod lisi;
-mod omission;
 #[cfg(test)]
 mod mixing_case;
+mod omission;
 
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.
-pub const NAMES: [&str; 4] = ["pca", "pca-project", "check", "classify"];
+pub const NAMES: [&str; 6] = ["pca", "pca-project", "check", "classify", "geometry", "tabulate"];

@@ -47,7 +47,7 @@ pub fn benchmark(spec: &BenchmarkSpec, ui: &Ui) -> Result<()> {
     let cells = meter.run("read", || Cells::read(&data, spec))?;
     let params =
         Params { metrics: spec.metrics, clustering: spec.clustering, batch_max_cells: spec.batch_max_cells };
-    let progress = Progress::new(ui, &spec.method, &spec.sample);
+    let progress = Progress::new(ui, format!("{}, {}", spec.method, spec.sample));
     let say = |part: &str, done: f64| progress.say(part, done);
     let Scores { scores, clusters } =
         score(&cells.points, &cells.labels, cells.batches.as_ref(), params, &mut meter, &say);

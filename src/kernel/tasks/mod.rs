@@ -3,6 +3,7 @@
 mod classify;
 pub(super) mod embedding;
 pub mod fitted;
+mod geometry;
 mod labels;
 mod progress;
 mod project;
@@ -22,6 +23,7 @@ use crate::ui::Ui;
 use crate::usage::{Phase, Usage};
 
 pub use classify::{ReportDocument, classify};
+pub use geometry::{geometry, tabulate};
 pub use project::project;
 
 /// What the pca task is told.
