@@ -158,7 +158,10 @@ fn scaled(
         return Score::missing(format!("all cells are of one {kind}"));
     }
     if neighbours.k < FEWEST {
-        return Score::missing(format!("{} cells are too few: LISI needs {FEWEST} neighbours", neighbours.k + 1));
+        return Score::missing(format!(
+            "{} cells are too few: LISI needs {FEWEST} neighbours",
+            neighbours.k + 1
+        ));
     }
     let used = allowed(perplexity, neighbours.k);
     let mut indices = lisi(neighbours, classes, used);
@@ -188,7 +191,13 @@ fn median(values: &mut [f64]) -> f64 {
 /// to 1 (mixed evenly); higher is better. Labels left out are named in a note. NA where no label is left.
 ///
 /// Reference: CiLISI of scIntegrationMetrics (Andreatta et al. 2024).
-pub fn cilisi(points: &Points, labels: &Classes, batches: &Classes, perplexity: f64, tick: Tick<'_>) -> Score {
+pub fn cilisi(
+    points: &Points,
+    labels: &Classes,
+    batches: &Classes,
+    perplexity: f64,
+    tick: Tick<'_>,
+) -> Score {
     let (mut sum, mut cells, mut cut) = (0.0, 0usize, 0usize);
     let mut left_out = Vec::new();
     let mut done = 0;
@@ -263,7 +272,12 @@ mod tests {
 
     fn list(k: usize, distances: &[f32]) -> Neighbours {
         let indices = (0..distances.len()).map(|entry| (entry % k) as u32).collect();
-        Neighbours { k, indices, distances: distances.to_vec(), search: super::super::neighbours::Search::Exact }
+        Neighbours {
+            k,
+            indices,
+            distances: distances.to_vec(),
+            search: super::super::neighbours::Search::Exact,
+        }
     }
 
     #[test]

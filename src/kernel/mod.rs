@@ -15,10 +15,12 @@ mod tiles;
 
 pub mod benchmark;
 
+pub mod accuracy;
+pub mod bras;
 pub mod lisi;
-mod omission;
 #[cfg(test)]
 mod mixing_case;
+mod omission;
 
 pub mod tasks;
 
