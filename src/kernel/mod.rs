@@ -17,6 +17,7 @@ pub mod benchmark;
 
 pub mod accuracy;
 pub mod bras;
+pub mod kbet;
 pub mod lisi;
 #[cfg(test)]
 mod mixing_case;
