@@ -53,7 +53,7 @@ def neighbours(points, k):
     """Exact neighbours, the cell itself first; float64 distances rounded once."""
     distances, indices = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points.astype(np.float64)).kneighbors()
     own = np.arange(len(points))[:, None]
-    distances = np.hstack([np.zeros((len(points), 1)), distances[:, : k - 1]]).astype(np.float32)
+    distances = np.hstack([np.zeros((len(points), 1)), distances[:, : k - 1]]).astype(np.float32).astype(np.float64)
     return NeighborsResults(indices=np.hstack([own, indices[:, : k - 1]]), distances=distances)
 
 
@@ -142,10 +142,10 @@ def answer(request):
         "batches": batches.tolist(),
         "indices": nn.indices[:, 1:].ravel().tolist(),
         "distances": nn.distances[:, 1:].ravel().astype(float).tolist(),
-        "lisi_labels": lisi(nn, labels, 30).tolist(),
-        "lisi_batches": lisi(nn, batches, 30).tolist(),
-        "clisi": float(scib_metrics.clisi_knn(nn, labels, perplexity=30)),
-        "ilisi": float(scib_metrics.ilisi_knn(nn, batches, perplexity=30)),
+        "lisi_labels": lisi(nn, labels, 30.0).tolist(),
+        "lisi_batches": lisi(nn, batches, 30.0).tolist(),
+        "clisi": float(scib_metrics.clisi_knn(nn, labels, perplexity=30.0)),
+        "ilisi": float(scib_metrics.ilisi_knn(nn, batches, perplexity=30.0)),
         "bras": float(scib_metrics.bras(points.astype(np.float64), labels, batches)),
     }
     if "folds" in request:
