@@ -18,6 +18,9 @@ mod tiles;
 pub mod benchmark;
 pub mod geometry;
 
+pub mod accuracy;
+pub mod bras;
+pub mod kbet;
 pub mod lisi;
 #[cfg(test)]
 mod mixing_case;
