@@ -7,10 +7,21 @@ use crate::method::Task;
 use crate::plan::Role;
 
 /// Probe the geometry of embeddings against the counts they were made from
+///
+/// Each embedding is probed in a task of its own; then the rows are joined in one table. Cells are paired by name, and all
+/// embeddings of a data set use the same cells. Neighbours are exact up to 200,000 cells.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  scfoundry geometry --embedding results/embeddings/pca/colon.h5ad --data colon.h5ad --dry-run
+  scfoundry geometry --embedding results/embeddings/pca/colon.h5ad --data colon.h5ad
+  scfoundry geometry --embedding results/embeddings/*/colon.h5ad --data colon.h5ad --batch-key donor --max-cells 50000
+
+Metrics; NA is an empty cell, and the notes say why:
+  pr, npr         participation ratio: directions in use, and their share of all
+  aniso_spec      share of the leading direction; aniso_cos: mean cosine of pairs of cells, within and between cell types
+  rnx_k15 … k50   neighbours kept of those in the counts (Pearson residuals), per batch of 101 cells or more: 0 chance, 1 all
+  id_twonn        intrinsic dimension from two neighbours, raw and standardised
+  partial_eta2    variance explained by cell types and by batches beside each other
 
 See also: `scfoundry benchmark`, `scfoundry embed`")]
 pub struct Args {

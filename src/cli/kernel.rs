@@ -26,6 +26,8 @@ pub fn run(args: Args, ui: &Ui) -> Result<()> {
         "pca-project" => kernel::tasks::project(&serde_json::from_str(&text).map_err(damaged)?, ui),
         "classify" => kernel::tasks::classify(&serde_json::from_str(&text).map_err(damaged)?, ui),
         "check" => kernel::tasks::check(&serde_json::from_str(&text).map_err(damaged)?),
+        "geometry" => kernel::tasks::geometry(&serde_json::from_str(&text).map_err(damaged)?, ui),
+        "tabulate" => kernel::tasks::tabulate(&serde_json::from_str(&text).map_err(damaged)?),
         other => Err(Error::usage(format_args!("there is no kernel {other:?}"))
             .hint(format_args!("kernels: {}", kernel::NAMES.join(", ")))),
     }

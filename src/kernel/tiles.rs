@@ -33,6 +33,7 @@ pub(super) trait Element:
     const ROUNDING: f64;
     fn of(value: f32) -> Self;
     fn rounded(value: f64) -> Self;
+    fn root(self) -> Self;
 }
 
 impl Element for f32 {
@@ -47,6 +48,10 @@ impl Element for f32 {
     fn rounded(value: f64) -> f32 {
         value as f32
     }
+    #[inline(always)]
+    fn root(self) -> f32 {
+        self.sqrt()
+    }
 }
 
 impl Element for f64 {
@@ -60,6 +65,10 @@ impl Element for f64 {
     #[inline(always)]
     fn rounded(value: f64) -> f64 {
         value
+    }
+    #[inline(always)]
+    fn root(self) -> f64 {
+        self.sqrt()
     }
 }
 
@@ -79,7 +88,12 @@ impl<T: Element> Frame<T> {
         let sums: Vec<Vec<f64>> = points
             .values()
             .par_chunks(LANE * dims.max(1))
-            .map(|rows| Arch::new().dispatch(|| column_sums(rows, dims)))
+            .map(|rows| {
+                Arch::new().dispatch(
+                    #[inline(always)]
+                    || column_sums(rows, dims),
+                )
+            })
             .collect();
         let mut mean = vec![0f64; dims];
         for lane in &sums {
@@ -140,12 +154,15 @@ impl<'a, T: Element> Layout<'a, T> {
         norms.par_chunks_mut(LANE).zip(order.par_chunks(LANE)).for_each_init(
             || vec![T::ZERO; dims],
             |placed, (norms, cells)| {
-                Arch::new().dispatch(|| {
-                    for (norm, &cell) in norms.iter_mut().zip(cells) {
-                        frame.place(points.row(cell as usize), placed);
-                        *norm = T::rounded(squared_norm(placed));
-                    }
-                });
+                Arch::new().dispatch(
+                    #[inline(always)]
+                    || {
+                        for (norm, &cell) in norms.iter_mut().zip(cells) {
+                            frame.place(points.row(cell as usize), placed);
+                            *norm = T::rounded(squared_norm(placed));
+                        }
+                    },
+                );
             },
         );
         Layout { points, frame, order, norms }
@@ -163,11 +180,14 @@ impl<'a, T: Element> Layout<'a, T> {
     /// Writes the cells at `positions` into `target`, row after row.
     pub fn fill(&self, positions: Range<usize>, target: &mut [T]) {
         let dims = self.points.dims();
-        Arch::new().dispatch(|| {
-            for (row, &cell) in target.chunks_exact_mut(dims).zip(&self.order[positions]) {
-                self.frame.place(self.points.row(cell as usize), row);
-            }
-        });
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (row, &cell) in target.chunks_exact_mut(dims).zip(&self.order[positions]) {
+                    self.frame.place(self.points.row(cell as usize), row);
+                }
+            },
+        );
     }
 }
 

@@ -28,6 +28,9 @@ pub struct Input {
     /// Of an embedding: what its scores are called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scored: Option<Scored>,
+    /// Of an embedding whose geometry is probed: the id of its data set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
 }
 
 /// The names of an embedding in tables.
@@ -86,6 +89,7 @@ fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
             .then(|| format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),
         path,
         scored: None,
+        data: None,
     })
 }
 
@@ -106,6 +110,49 @@ pub fn require_column(inputs: &[Input], role: Role, column: &str, option: &str) 
         }
     }
     Ok(())
+}
+
+/// Says of every embedding which data set it was made from: the only one of an only embedding, else the one of its file name.
+///
+/// # Errors
+/// Input: an embedding has no data set of its name, or several have it.
+pub fn pair(inputs: &mut [Input]) -> Result<()> {
+    let data: Vec<(PathBuf, String)> =
+        of_role(inputs, Role::Data).map(|input| (input.path.clone(), input.id.clone())).collect();
+    let single = data.len() == 1 && of_role(inputs, Role::Embedding).count() == 1;
+    for position in 0..inputs.len() {
+        let path = &inputs[position].path;
+        if inputs[position].role != Role::Embedding {
+            continue;
+        }
+        let same = |other: &&(PathBuf, String)| single || other.0.file_stem() == path.file_stem();
+        let own: Vec<&(PathBuf, String)> = data.iter().filter(same).collect();
+        let [(_, id)] = own.as_slice() else { return Err(unpaired(path, &data, own.len())) };
+        inputs[position].data = Some(id.clone());
+    }
+    Ok(())
+}
+
+fn of_role(inputs: &[Input], role: Role) -> impl Iterator<Item = &Input> {
+    inputs.iter().filter(move |input| input.role == role)
+}
+
+fn unpaired(embedding: &Path, data: &[(PathBuf, String)], found: usize) -> Error {
+    let name = embedding.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let files: Vec<String> = data.iter().map(|(path, _)| path.display().to_string()).collect();
+    let message = match found {
+        0 => format!("no file after --data is called {name}, as the embedding {} is", embedding.display()),
+        _ => format!(
+            "{found} files after --data are called {name}, as the embedding {} is",
+            embedding.display()
+        ),
+    };
+    Error::input(message)
+        .cause(format_args!(
+            "several embeddings are paired with data by file name; data: {}",
+            files.join(", ")
+        ))
+        .hint("name each data set once, under the file name of its embeddings, or run one pair at a time")
 }
 
 /// The files that `typed` stands for: itself, the .h5ad files of a directory, or the matches of a pattern. Sorted.

@@ -103,6 +103,9 @@ impl Plan {
         let mut inputs = inputs::gather(&request.inputs)?;
         names::score(request, &mut inputs);
         transfer::tell_apart(request.task, &mut inputs);
+        if request.task == Task::Geometry {
+            inputs::pair(&mut inputs)?;
+        }
         require_columns(request.task, &parameters.values, &inputs)?;
         let config = Config::read(&context.workspace.nextflow_config(), request.profile.as_deref())?;
         let executor = resources::executor(&config)?;
@@ -292,6 +295,9 @@ fn described(inputs: &[Input]) -> Value {
             described["method"] = json!(method);
             described["sample"] = json!(sample);
         }
+        if let Some(data) = &input.data {
+            described["data"] = json!(data);
+        }
         described
     };
     inputs.iter().map(describe).collect()
@@ -318,6 +324,7 @@ mod tests {
             staged: true,
             stamp: None,
             scored: None,
+            data: None,
         };
         let described = described(&["a b", "a_b", "a\n; rm"].map(input));
         let tags: Vec<&str> = (0..3).map(|number| described[number]["tag"].as_str().unwrap()).collect();

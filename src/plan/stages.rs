@@ -77,7 +77,7 @@ pub fn stages(task: Task, profile: Option<&Profile>, place: &Place<'_>, cpus: Op
         Task::Finetune => vec![by_method("TRAIN"), by_method("PREDICT")],
         Task::Check => vec![kernel("CHECK", "check")],
         Task::Benchmark => vec![kernel("BENCHMARK", "benchmark"), kernel("RANK", "rank")],
-        Task::Geometry => vec![kernel("GEOMETRY", "geometry")],
+        Task::Geometry => vec![kernel("GEOMETRY", "geometry"), kernel("TABULATE", "tabulate")],
     }
 }
 
@@ -144,7 +144,7 @@ pub fn outputs(
         Task::Geometry => inputs
             .iter()
             .filter(|input| input.role == Role::Embedding)
-            .map(|input| format!("geometry/{label}/{}.csv", input.id))
+            .flat_map(|input| ["csv", "json"].map(|kind| format!("geometry/{label}/{}.{kind}", input.id)))
             .chain([format!("geometry/{label}/{label}_geometry.csv")])
             .collect(),
     };

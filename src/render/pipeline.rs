@@ -43,6 +43,7 @@ pub fn pipeline(task: Task) -> Vec<(&'static str, &'static str)> {
         Task::Geometry => vec![
             ("pipeline/main.nf", pipeline_file!("geometry.nf")),
             ("pipeline/modules/geometry.nf", pipeline_file!("modules/geometry.nf")),
+            ("pipeline/modules/tabulate.nf", pipeline_file!("modules/tabulate.nf")),
             specification,
         ],
     }

@@ -1,15 +1,19 @@
-// Probes the geometry of all embeddings against the counts they were made from, in one task.
+// Probes the geometry of every embedding against the counts it was made from, in a task of its own, then joins the rows.
 
 include { GEOMETRY } from './modules/geometry'
+include { TABULATE } from './modules/tabulate'
 include { job; staged } from './modules/specification'
 
 workflow {
-    embeddings = params.inputs.findAll { input -> input.role == 'embedding' }
     data = params.inputs.findAll { input -> input.role == 'data' }
-    GEOMETRY(
-        params.inputs,
-        embeddings.collect { input -> staged(input) },
-        data.collect { input -> staged(input) },
-        job(params, 'GEOMETRY'),
-    )
+    pairs = params.inputs
+        .findAll { input -> input.role == 'embedding' }
+        .collect { input -> tuple(input, data.find { other -> other.id == input.data }) }
+    inputs = channel.fromList(pairs).map { input, counts -> tuple(input, staged(input), counts, staged(counts)) }
+    GEOMETRY(inputs, job(params, 'GEOMETRY'))
+    records = GEOMETRY.out.record
+        .toSortedList { a, b -> a[0].tag <=> b[0].tag }
+        .filter { all -> all.size() > 0 }
+        .map { all -> all.collect { pair -> pair[1] } }
+    TABULATE(records, job(params, 'TABULATE'))
 }

@@ -8,6 +8,7 @@
 mod benchmark;
 mod containers;
 mod failures;
+mod geometry;
 mod judge;
 mod lint;
 mod main_job;

@@ -47,7 +47,10 @@ pub(in super::super) fn assign(layout: &Layout<'_, f32>, centres: &[f64]) -> Ass
             for (block, norms) in norms.chunks(COLUMNS).enumerate() {
                 let columns = &centres[block * COLUMNS * dims..][..norms.len() * dims];
                 multiply(rows, columns, dims, products, COLUMNS);
-                Arch::new().dispatch(|| nearer(products, norms, block * COLUMNS, labels, distances));
+                Arch::new().dispatch(
+                    #[inline(always)]
+                    || nearer(products, norms, block * COLUMNS, labels, distances),
+                );
             }
             for (distance, norm) in distances.iter_mut().zip(&layout.norms[start..]) {
                 *distance = (*distance + norm).max(0.0);
@@ -90,8 +93,15 @@ pub(in super::super) fn update(layout: &Layout<'_, f32>, labels: &[u32], centres
             (bounds[0]..end).step_by(SUMMED).map(move |start| (label, start..(start + SUMMED).min(end)))
         })
         .collect();
-    let sums: Vec<Vec<f64>> =
-        runs.par_iter().map(|(_, run)| Arch::new().dispatch(|| sum(layout, &members[run.clone()]))).collect();
+    let sums: Vec<Vec<f64>> = runs
+        .par_iter()
+        .map(|(_, run)| {
+            Arch::new().dispatch(
+                #[inline(always)]
+                || sum(layout, &members[run.clone()]),
+            )
+        })
+        .collect();
     for (label, bounds) in starts.windows(2).enumerate() {
         if bounds[0] < bounds[1] {
             centres[label * dims..][..dims].fill(0.0);

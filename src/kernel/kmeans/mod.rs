@@ -122,14 +122,17 @@ fn fill_empty(found: &mut Assignment, k: usize) {
 fn inertia(points: &Points, labels: &[u32], centres: &[f64]) -> f64 {
     let dims = points.dims();
     let lane_sum = |(lane, labels): (usize, &[u32])| {
-        Arch::new().dispatch(|| {
-            let mut sum = 0.0;
-            for (offset, &label) in labels.iter().enumerate() {
-                let centre = &centres[label as usize * dims..][..dims];
-                sum += squared_distance_to(points.row(lane * LANE + offset), centre);
-            }
-            sum
-        })
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let mut sum = 0.0;
+                for (offset, &label) in labels.iter().enumerate() {
+                    let centre = &centres[label as usize * dims..][..dims];
+                    sum += squared_distance_to(points.row(lane * LANE + offset), centre);
+                }
+                sum
+            },
+        )
     };
     let sums: Vec<f64> = labels.par_chunks(LANE).enumerate().map(lane_sum).collect();
     sums.iter().sum()

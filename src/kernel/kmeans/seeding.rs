@@ -58,11 +58,14 @@ fn draw(weights: &[f64], count: usize, random: &mut fastrand::Rng) -> Vec<usize>
 fn lower(points: &Points, centre: usize, nearest: &mut [f64]) {
     let centre = points.row(centre);
     nearest.par_chunks_mut(LANE).enumerate().for_each(|(lane, nearest)| {
-        Arch::new().dispatch(|| {
-            for (offset, nearest) in nearest.iter_mut().enumerate() {
-                *nearest = squared_distance(points.row(lane * LANE + offset), centre).min(*nearest);
-            }
-        });
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (offset, nearest) in nearest.iter_mut().enumerate() {
+                    *nearest = squared_distance(points.row(lane * LANE + offset), centre).min(*nearest);
+                }
+            },
+        );
     });
 }
 
@@ -70,13 +73,16 @@ fn lower(points: &Points, centre: usize, nearest: &mut [f64]) {
 fn lowered_sum(points: &Points, centre: usize, nearest: &[f64]) -> f64 {
     let centre = points.row(centre);
     let lane_sum = |(lane, nearest): (usize, &[f64])| {
-        Arch::new().dispatch(|| {
-            let mut sum = 0.0;
-            for (offset, &nearest) in nearest.iter().enumerate() {
-                sum += squared_distance(points.row(lane * LANE + offset), centre).min(nearest);
-            }
-            sum
-        })
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let mut sum = 0.0;
+                for (offset, &nearest) in nearest.iter().enumerate() {
+                    sum += squared_distance(points.row(lane * LANE + offset), centre).min(nearest);
+                }
+                sum
+            },
+        )
     };
     let sums: Vec<f64> = nearest.par_chunks(LANE).enumerate().map(lane_sum).collect();
     sums.iter().sum()

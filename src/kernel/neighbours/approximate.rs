@@ -8,8 +8,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::super::points::Points;
+use super::super::sample::distinct;
 use super::super::tiles::{Frame, Layout};
-use super::lists::{Lists, Members, sample};
+use super::lists::{Lists, Members};
 use super::search::{Rows, Task, strips};
 use super::{Neighbours, Search, Tick};
 
@@ -100,7 +101,7 @@ impl Inverted<'_> {
     /// True neighbours of sampled queries.
     fn truth(&self) -> Truth {
         let Task { columns, queries, own, k } = self.task;
-        let positions = sample(queries.len(), 2 * SAMPLED, SEED);
+        let positions = distinct(queries.len(), 2 * SAMPLED, SEED);
         let cells = positions.iter().map(|&position| queries.order[position as usize]).collect();
         let sampled = Layout::new(queries.points, queries.frame, cells);
         let own = |row: usize| own(positions[row] as usize);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::super::kmeans::lloyd::{assign, group, update};
 use super::super::kmeans::placed;
 use super::super::points::Points;
+use super::super::sample::distinct;
 use super::super::tiles::{Frame, Layout};
 
 /// Cells of a list on average.
@@ -34,27 +35,13 @@ pub(super) struct Members {
     pub starts: Vec<usize>,
 }
 
-/// Distinct cells, ascending, drawn with `seed`.
-pub(super) fn sample(cells: usize, count: usize, seed: u64) -> Vec<u32> {
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut left = count.min(cells);
-    let mut drawn = Vec::with_capacity(left);
-    for cell in 0..cells {
-        if random.usize(..cells - cell) < left {
-            drawn.push(cell as u32);
-            left -= 1;
-        }
-    }
-    drawn
-}
-
 impl Lists {
     /// Learns lists from a sample.
     pub fn learn(points: &Points, frame: &Frame<f32>) -> Lists {
         let dims = points.dims();
         let count = (points.len() / CELLS).clamp(1, LISTS);
-        let layout = Layout::new(points, frame, sample(points.len(), count * LEARNED_FROM, SEED));
-        let first = sample(layout.len(), count, SEED + 1);
+        let layout = Layout::new(points, frame, distinct(points.len(), count * LEARNED_FROM, SEED));
+        let first = distinct(layout.len(), count, SEED + 1);
         let first = first.iter().map(|&position| layout.order[position as usize] as usize);
         let mut centres: Vec<f64> = first.flat_map(|cell| placed(&layout, cell)).collect();
         for _ in 0..ROUNDS {

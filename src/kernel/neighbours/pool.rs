@@ -116,7 +116,10 @@ impl Pool {
     /// Turns candidates into exact distances and keeps the `k` nearest.
     fn refine(&mut self, Query { row, norm, slack, columns }: Query<'_>) {
         let Pool { k, pending, best, .. } = self;
-        Arch::new().dispatch(|| measure(row, columns.points, &columns.order, pending, best));
+        Arch::new().dispatch(
+            #[inline(always)]
+            || measure(row, columns.points, &columns.order, pending, best),
+        );
         pending.clear();
         best.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         best.truncate(*k);

@@ -129,9 +129,10 @@ impl<'a> Strip<'a> {
             let products = &self.products[row * COLUMNS..][..padded];
             let lowered = &self.lowered[..padded];
             let (positions, pool, bounds) = (&self.positions[..], &mut self.pools[row], &mut self.bounds);
-            Arch::new().dispatch(|| {
-                sift(products, lowered, positions, own, pool, |pool| pool.shrink(query, bounds))
-            });
+            Arch::new().dispatch(
+                #[inline(always)]
+                || sift(products, lowered, positions, own, pool, |pool| pool.shrink(query, bounds)),
+            );
         }
     }
 }

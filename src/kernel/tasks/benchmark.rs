@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::{embedding, open, usage};
+use super::labels::{classes, column};
+use super::progress::Progress;
+use super::{embedding, open, usage, write_json};
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::h5ad::{H5ad, Labels};
+use crate::h5ad::H5ad;
 use crate::kernel::benchmark::metrics::Group;
 use crate::kernel::benchmark::score::{Params, Scores, score};
 use crate::kernel::benchmark::{Clustering, Metrics, Sample, plot, tables, totals};
@@ -19,9 +19,6 @@ use crate::kernel::measure::Meter;
 use crate::kernel::points::{Classes, Points};
 use crate::ui::Ui;
 use crate::usage::Usage;
-
-/// The least time between two lines on the progress of one part.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the benchmark task is told.
 #[derive(Debug, Deserialize)]
@@ -48,12 +45,9 @@ pub fn benchmark(spec: &BenchmarkSpec, ui: &Ui) -> Result<()> {
     let data = open(&spec.embedding)?;
     let mut meter = Meter::new();
     let cells = meter.run("read", || Cells::read(&data, spec))?;
-    let params = Params {
-        metrics: spec.metrics,
-        clustering: spec.clustering,
-        batch_max_cells: spec.batch_max_cells,
-    };
-    let progress = Progress::new(ui, &spec.method, &spec.sample);
+    let params =
+        Params { metrics: spec.metrics, clustering: spec.clustering, batch_max_cells: spec.batch_max_cells };
+    let progress = Progress::new(ui, format!("{}, {}", spec.method, spec.sample));
     let say = |part: &str, done: f64| progress.say(part, done);
     let Scores { scores, clusters } =
         score(&cells.points, &cells.labels, cells.batches.as_ref(), params, &mut meter, &say);
@@ -74,7 +68,8 @@ pub fn benchmark(spec: &BenchmarkSpec, ui: &Ui) -> Result<()> {
     let warnings = sample.scores.iter().filter(|score| score.value.is_none()).map(|score| {
         format!("{} is NA: {}", score.metric, score.notes.first().map_or("no reason given", String::as_str))
     });
-    let mut usage = usage(&data, meter.phases().to_vec(), sample.notes.iter().cloned().chain(warnings).collect());
+    let mut usage =
+        usage(&data, meter.phases().to_vec(), sample.notes.iter().cloned().chain(warnings).collect());
     // The columns of an embedding are no genes.
     usage.genes = None;
     usage.write(atomic::folder_of(&spec.scores))
@@ -115,7 +110,11 @@ impl Cells {
                 )));
             }
             if rows.len() < before {
-                notes.push(format!("{} of {} cells without {key} left out", before - rows.len(), data.n_obs()));
+                notes.push(format!(
+                    "{} of {} cells without {key} left out",
+                    before - rows.len(),
+                    data.n_obs()
+                ));
             }
         }
         let names = data.obs().index();
@@ -146,50 +145,6 @@ impl Cells {
             let _ = writeln!(table, "{}\t{}", cells.join("\t"), clusters[place]);
         }
         table
-    }
-}
-
-/// A column as classes. An embedding file has `_` for the `/` in a column's name.
-fn column(data: &H5ad, key: &str) -> Result<Labels> {
-    let names = data.obs().column_names();
-    let renamed = key.replace('/', "_");
-    let there = |name: &str| names.iter().any(|column| column == name);
-    let name = if !there(key) && there(&renamed) { &renamed } else { key };
-    Ok(data.obs().column(name)?.labels())
-}
-
-fn classes(column: &Labels, rows: &[usize]) -> Classes {
-    let names: Vec<&str> = rows
-        .iter()
-        .filter_map(|&row| column.codes[row])
-        .map(|code| column.classes[code as usize].as_str())
-        .collect();
-    Classes::of(&names)
-}
-
-/// Tells on stderr which part is worked on, and of a long one how far it is.
-struct Progress<'a> {
-    ui: &'a Ui,
-    what: String,
-    last: Mutex<(String, Instant)>,
-}
-
-impl<'a> Progress<'a> {
-    fn new(ui: &'a Ui, method: &str, sample: &str) -> Self {
-        Progress { ui, what: format!("{method}, {sample}"), last: Mutex::new((String::new(), Instant::now())) }
-    }
-
-    fn say(&self, part: &str, done: f64) {
-        // A thread that panicked while it held the lock has not said its line: nothing is broken by that.
-        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if last.0 == part && last.1.elapsed() < PATIENCE {
-            return;
-        }
-        match last.0 == part {
-            true => self.ui.note(format_args!("{}: {part}, {:.0} %", self.what, 100.0 * done)),
-            false => self.ui.note(format_args!("{}: {part}", self.what)),
-        }
-        *last = (part.to_owned(), Instant::now());
     }
 }
 
@@ -231,7 +186,10 @@ pub fn rank(spec: &RankSpec) -> Result<()> {
     }
     let stem = format!("{}_{name}", spec.label);
     spec.write(&format!("{stem}_ranking.csv"), &tables::ranking(&totals)?)?;
-    write_json(&spec.output.join(format!("{stem}_scores.json")), &tables::document(clustering, &totals, &samples))?;
+    write_json(
+        &spec.output.join(format!("{stem}_scores.json")),
+        &tables::document(clustering, &totals, &samples),
+    )?;
     if spec.plot {
         let mut ids: Vec<&str> = samples.iter().map(|sample| sample.sample_id.as_str()).collect();
         ids.sort_unstable();
@@ -264,10 +222,4 @@ fn read_samples(folder: &Path) -> Result<Vec<Sample>> {
     }
     samples.sort_by(|a, b| (&a.method, &a.sample_id).cmp(&(&b.method, &b.sample_id)));
     Ok(samples)
-}
-
-fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<()> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Error::failed("cannot write the scores as JSON").cause(error))?;
-    atomic::write(path, format!("{text}\n").as_bytes())
 }

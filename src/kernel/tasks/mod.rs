@@ -3,6 +3,9 @@
 mod classify;
 pub(super) mod embedding;
 pub mod fitted;
+mod geometry;
+mod labels;
+mod progress;
 mod project;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +23,7 @@ use crate::ui::Ui;
 use crate::usage::{Phase, Usage};
 
 pub use classify::{ReportDocument, classify};
+pub use geometry::{geometry, tabulate};
 pub use project::project;
 
 /// What the pca task is told.
@@ -175,4 +179,10 @@ impl Counts<'_> {
         let report = check::check(self.data, &request).ok()?;
         report.facts.counts_in.first().cloned()
     }
+}
+
+fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<()> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::failed("cannot write the result as JSON").cause(error))?;
+    atomic::write(path, format!("{text}\n").as_bytes())
 }

@@ -1,0 +1,254 @@
+//! Analytic Pearson residuals of raw counts: the reference space of neighbourhood preservation.
+//!
+//! Lause et al. 2021 as in `scanpy.experimental.pp.normalize_pearson_residuals` (scanpy 1.11.5): with the library size of a
+//! cell, the share of a gene in the batch and their product mu, the residual is `(x - mu) / sqrt(mu + mu^2 / theta)`, clipped
+//! at plus and minus the square root of the batch's cells.
+
+use rayon::prelude::*;
+
+use super::Groups;
+use crate::error::Result;
+use crate::kernel::points::Points;
+use crate::matrix::RowBlocks;
+
+/// Overdispersion.
+const THETA: f64 = 100.0;
+
+/// A gene counts when so many cells have it, and so many molecules in all.
+const LEAST: f64 = 10.0;
+
+/// Sums of residuals are kept in steps of this, as integers: their order does not matter then.
+const STEPS: f64 = (1u64 << 40) as f64;
+
+/// The cells that take part, and what each file row is.
+#[derive(Debug, Clone)]
+pub struct Cells<'a> {
+    /// The cell that each row of the counts is, if it is used.
+    pub cell_of_row: &'a [Option<u32>],
+    /// Batches that are large enough; cells without one take no part.
+    pub batches: &'a Groups,
+    /// Genes that may be selected.
+    pub candidates: &'a [bool],
+}
+
+/// Counts of the cells used at the genes selected, ready to become residuals.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// Columns of the counts, the most variable first.
+    pub genes: Vec<u32>,
+    /// Genes that could have been selected.
+    pub eligible: usize,
+    library: Vec<f64>,
+    /// Share of each gene in all counts of a batch: batches x genes.
+    shares: Vec<f64>,
+    /// For each cell the genes (as positions in `genes`) and counts.
+    entries: Vec<Vec<(u32, f32)>>,
+}
+
+/// Selects up to `wanted` genes by the variance of their clipped residuals and keeps their counts.
+///
+/// Eligible are candidates that at least 10 cells have and that were counted at least 10 times, among the cells that take
+/// part. In each batch they are ranked by variance (ddof 1; ties share their mean rank), as a part of their number; the
+/// order is by median rank over batches, then mean rank, then cells that have them, then the file's order. Streams the
+/// counts three times; holds 8 bytes for each count kept.
+///
+/// # Errors
+/// What the stream returns.
+pub fn select(counts: &dyn RowBlocks, cells: &Cells<'_>, wanted: usize) -> Result<Reference> {
+    let totals = Totals::of(counts, cells)?;
+    let eligible: Vec<u32> = (0..cells.candidates.len() as u32)
+        .filter(|&gene| {
+            let gene = gene as usize;
+            cells.candidates[gene] && totals.detected[gene] >= LEAST && totals.gene_total(gene) >= LEAST
+        })
+        .collect();
+    let variances = totals.variances(counts, cells, &eligible)?;
+    let order = order(&variances, &totals.detected, &eligible);
+    let genes: Vec<u32> = order.into_iter().take(wanted).map(|place| eligible[place]).collect();
+    let mut place_of = vec![None; cells.candidates.len()];
+    for (place, &gene) in genes.iter().enumerate() {
+        place_of[gene as usize] = Some(place as u32);
+    }
+    let mut entries = vec![Vec::new(); totals.library.len()];
+    each_row(counts, cells, &mut |cell, _, columns, values| {
+        let kept = columns.iter().zip(values);
+        entries[cell] =
+            kept.filter_map(|(gene, value)| Some((place_of[*gene as usize]?, *value as f32))).collect();
+    })?;
+    let shares = (0..cells.batches.len())
+        .flat_map(|batch| genes.iter().map(move |&gene| (batch, gene as usize)))
+        .map(|(batch, gene)| totals.share(batch, gene))
+        .collect();
+    Ok(Reference { genes, eligible: eligible.len(), library: totals.library, shares, entries })
+}
+
+impl Reference {
+    /// The clipped residuals of the named cells, all of one batch.
+    pub fn points(&self, batch: usize, members: &[u32]) -> Points {
+        let genes = self.genes.len();
+        let shares = &self.shares[batch * genes..(batch + 1) * genes];
+        let limit = (members.len() as f64).sqrt();
+        let mut values = vec![0f32; members.len() * genes];
+        values.par_chunks_mut(genes.max(1)).zip(members).for_each(|(row, &cell)| {
+            let library = self.library[cell as usize];
+            for (target, share) in row.iter_mut().zip(shares) {
+                *target = residual(0.0, library * share, limit) as f32;
+            }
+            for &(gene, count) in &self.entries[cell as usize] {
+                let mean = library * shares[gene as usize];
+                row[gene as usize] = residual(f64::from(count), mean, limit) as f32;
+            }
+        });
+        Points::new(values, genes)
+    }
+}
+
+/// A clipped residual; 0 where nothing is expected.
+fn residual(count: f64, mean: f64, limit: f64) -> f64 {
+    if mean > 0.0 { ((count - mean) / (mean + mean * mean / THETA).sqrt()).clamp(-limit, limit) } else { 0.0 }
+}
+
+/// Visits the rows of cells that take part: cell, batch, genes, counts.
+fn each_row(
+    counts: &dyn RowBlocks,
+    cells: &Cells<'_>,
+    visit: &mut dyn FnMut(usize, usize, &[u32], &[f64]),
+) -> Result<()> {
+    counts.for_each_block(&mut |block| {
+        for row in 0..block.rows() {
+            let Some(cell) = cells.cell_of_row[block.first_row + row] else { continue };
+            if let Some(batch) = cells.batches.codes[cell as usize] {
+                let (columns, values) = block.row(row);
+                visit(cell as usize, batch as usize, columns, values);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Sums of counts. All are whole numbers, so their order does not matter.
+struct Totals {
+    library: Vec<f64>,
+    /// Batches x genes.
+    by_gene: Vec<f64>,
+    by_batch: Vec<f64>,
+    detected: Vec<f64>,
+    genes: usize,
+}
+
+impl Totals {
+    fn of(counts: &dyn RowBlocks, cells: &Cells<'_>) -> Result<Totals> {
+        let genes = counts.shape().1;
+        let batches = cells.batches.len();
+        let mut totals = Totals {
+            library: vec![0.0; cells.batches.codes.len()],
+            by_gene: vec![0.0; batches * genes],
+            by_batch: vec![0.0; batches],
+            detected: vec![0.0; genes],
+            genes,
+        };
+        each_row(counts, cells, &mut |cell, batch, columns, values| {
+            let by_gene = &mut totals.by_gene[batch * genes..(batch + 1) * genes];
+            for (gene, value) in columns.iter().zip(values) {
+                by_gene[*gene as usize] += value;
+                totals.detected[*gene as usize] += 1.0;
+            }
+            totals.library[cell] = values.iter().sum();
+            totals.by_batch[batch] += totals.library[cell];
+        })?;
+        Ok(totals)
+    }
+
+    fn gene_total(&self, gene: usize) -> f64 {
+        self.by_gene.iter().skip(gene).step_by(self.genes).sum()
+    }
+
+    fn share(&self, batch: usize, gene: usize) -> f64 {
+        let whole = self.by_batch[batch];
+        if whole > 0.0 { self.by_gene[batch * self.genes + gene] / whole } else { 0.0 }
+    }
+
+    /// The variance of the clipped residuals of each eligible gene in each batch: batches x genes.
+    ///
+    /// As if every count were 0, which needs no counts, and then what the counts that are not change.
+    fn variances(
+        &self,
+        counts: &dyn RowBlocks,
+        cells: &Cells<'_>,
+        eligible: &[u32],
+    ) -> Result<Vec<Vec<f64>>> {
+        let members = cells.batches.members();
+        let limits: Vec<f64> = members.iter().map(|members| (members.len() as f64).sqrt()).collect();
+        let mut place_of = vec![None; self.genes];
+        for (place, &gene) in eligible.iter().enumerate() {
+            place_of[gene as usize] = Some(place);
+        }
+        let mut changes = vec![vec![(0i128, 0i128); eligible.len()]; members.len()];
+        each_row(counts, cells, &mut |cell, batch, columns, values| {
+            let changes = &mut changes[batch];
+            for (gene, value) in columns.iter().zip(values) {
+                let Some(place) = place_of[*gene as usize] else { continue };
+                let mean = self.library[cell] * self.share(batch, *gene as usize);
+                let (none, some) =
+                    (residual(0.0, mean, limits[batch]), residual(*value, mean, limits[batch]));
+                changes[place].0 += ((some - none) * STEPS) as i128;
+                changes[place].1 += ((some * some - none * none) * STEPS) as i128;
+            }
+        })?;
+        let variance = |batch: usize, place: usize| {
+            let libraries = members[batch].iter().map(|&cell| self.library[cell as usize]);
+            let (sum, squares) =
+                as_if_zero(libraries, self.share(batch, eligible[place] as usize), limits[batch]);
+            let (more, more_squares) = changes[batch][place];
+            let (sum, squares) = (sum + more as f64 / STEPS, squares + more_squares as f64 / STEPS);
+            let count = members[batch].len() as f64;
+            ((squares - sum * sum / count) / (count - 1.0)).max(0.0)
+        };
+        Ok((0..members.len())
+            .map(|batch| (0..eligible.len()).into_par_iter().map(|place| variance(batch, place)).collect())
+            .collect())
+    }
+}
+
+/// Sum and sum of squares of the residuals of a gene that no cell has.
+fn as_if_zero(libraries: impl Iterator<Item = f64>, share: f64, limit: f64) -> (f64, f64) {
+    libraries.fold((0.0, 0.0), |(sum, squares), library| {
+        let value = residual(0.0, library * share, limit);
+        (sum + value, squares + value * value)
+    })
+}
+
+/// Positions of the eligible genes, the most variable first.
+fn order(variances: &[Vec<f64>], detected: &[f64], eligible: &[u32]) -> Vec<usize> {
+    let ranks: Vec<Vec<f64>> = variances.iter().map(|variances| ranks(variances)).collect();
+    let summary: Vec<(f64, f64)> = (0..eligible.len())
+        .map(|place| {
+            let mut own: Vec<f64> = ranks.iter().map(|ranks| ranks[place]).collect();
+            own.sort_by(f64::total_cmp);
+            let middle = own.len() / 2;
+            let median = if own.len() % 2 == 1 { own[middle] } else { (own[middle - 1] + own[middle]) / 2.0 };
+            (median, own.iter().sum::<f64>() / own.len() as f64)
+        })
+        .collect();
+    let mut order: Vec<usize> = (0..eligible.len()).collect();
+    let cells = |place: usize| detected[eligible[place] as usize];
+    order.sort_by(|&a, &b| {
+        let by_rank = summary[b].0.total_cmp(&summary[a].0).then(summary[b].1.total_cmp(&summary[a].1));
+        by_rank.then(cells(b).total_cmp(&cells(a))).then(a.cmp(&b))
+    });
+    order
+}
+
+/// Average ranks from 1, ascending, as a part of their number.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut first = 0;
+    for tied in order.chunk_by(|&a, &b| values[a] == values[b]) {
+        let mean = first as f64 + (tied.len() as f64 + 1.0) / 2.0;
+        tied.iter().for_each(|&place| ranks[place] = mean / values.len() as f64);
+        first += tied.len();
+    }
+    ranks
+}
