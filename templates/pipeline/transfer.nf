@@ -9,9 +9,9 @@ include { CLASSIFY } from './modules/classify'
 include { job; staged } from './modules/specification'
 
 /** What a task is told that only embeds: nothing of the classifier, so that another one finds the embeddings done. */
-def embedder(Map job) {
+def embedder(Map told) {
     def ours = ['label_key', 'classifier', 'knn_k']
-    job + [specification: job.specification.findAll { name, _value -> !ours.contains(name) }]
+    told + [specification: told.specification.findAll { name, _value -> !ours.contains(name) }]
 }
 
 workflow {
