@@ -5,12 +5,12 @@ use super::metrics::Group;
 use super::{Clustering, MetricScore, Metrics};
 use crate::kernel::agreement::Agreement;
 use crate::kernel::graph::Graph;
-use crate::kernel::leiden::match_labels;
+use crate::kernel::sweep::match_labels;
 use crate::kernel::measure::Meter;
 use crate::kernel::neighbours::{Neighbours, Search, nearest};
 use crate::kernel::points::{Classes, Points};
 use crate::kernel::score::Score;
-use crate::kernel::{accuracy, agreement, bras, graph, kbet, kmeans, lisi, silhouette};
+use crate::kernel::{accuracy, bras, graph, kbet, kmeans, lisi, silhouette};
 
 /// Perplexity of the LISI family.
 const PERPLEXITY: f64 = 30.0;
@@ -225,7 +225,7 @@ fn leiden(neighbours: &Neighbours, labels: &Classes, tick: &(dyn Fn(f64) + Sync)
 
 fn k_means(points: &Points, labels: &Classes, tick: &(dyn Fn(f64) + Sync)) -> (Vec<u32>, Agreement, String) {
     let found = kmeans::kmeans(points, labels.len(), KMEANS_STARTS, KMEANS_SEED, tick);
-    let agreement = agreement::contingency(&labels.codes, &found.labels).agreement();
+    let agreement = Agreement::of(&labels.codes, &found.labels);
     (found.labels, agreement, format!("k-means with {} clusters, best of {KMEANS_STARTS} starts", labels.len()))
 }
 
