@@ -6,8 +6,11 @@ pub mod pca;
 pub mod points;
 pub mod score;
 
+pub mod agreement;
 pub mod graph;
+pub mod leiden;
 pub mod neighbours;
+pub mod sweep;
 
 pub mod tasks;
 
