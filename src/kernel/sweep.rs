@@ -125,8 +125,13 @@ impl Match {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::h5ad::{H5ad, Slot};
     use crate::kernel::leiden::tests::{blobs, graph_of};
+    use crate::kernel::points::Points;
+    use crate::matrix::RowBlocks;
 
     /// Labels of so many equal clusters.
     fn clusters(cells: usize, count: usize) -> Vec<u32> {
@@ -192,6 +197,49 @@ mod tests {
         match_labels(&Graph::without_edges(3), &Classes::of(&["a", "b", "c"]), 0, &tick);
         let seen = seen.into_inner().expect("not poisoned");
         assert!(seen.iter().all(|share| (0.0..=1.0).contains(share)) && seen.last() == Some(&1.0));
+    }
+
+    /// X of a file that stores every value.
+    fn embedding(file: &H5ad) -> Points {
+        let matrix = file.matrix(&Slot::X).expect("the file has X");
+        let mut values = Vec::new();
+        matrix
+            .for_each_block(&mut |block| {
+                values.extend(block.values.iter().map(|&value| value as f32));
+                Ok(())
+            })
+            .expect("X can be read");
+        Points::new(values, matrix.shape().1)
+    }
+
+    /// The embedding and labels of a case file, sorted by cell name.
+    fn case(name: &str) -> (Points, Classes) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name);
+        let file = H5ad::open(&path).expect("the case opens");
+        let labels = file.obs().column("cell_type").expect("the case has labels").labels();
+        let names: Vec<&str> = labels
+            .codes
+            .iter()
+            .map(|code| labels.classes[code.expect("no label is missing") as usize].as_str())
+            .collect();
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_by_key(|&cell| &file.obs().index()[cell]);
+        (embedding(&file).select(&order), Classes::of(&names).select(&order))
+    }
+
+    #[test]
+    fn case_b09_four_blobs_in_any_order_on_any_threads() {
+        let (points, truth) = case("b09_four_blobs.h5ad");
+        let found = match_labels(&graph_of(&points), &truth, 0, &|_| ());
+        assert_eq!((found.clusters, truth.sizes()), (4, vec![50; 4]));
+        assert_eq!((found.agreement.nmi, found.agreement.adjusted_rand), (1.0, 1.0));
+        let shuffled = case("b09_four_blobs_shuffled.h5ad");
+        assert_eq!(shuffled, (points, truth));
+        for threads in [1, 8] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            let again = pool.install(|| match_labels(&graph_of(&shuffled.0), &shuffled.1, 0, &|_| ()));
+            assert_eq!(again, found);
+        }
     }
 
     #[test]
