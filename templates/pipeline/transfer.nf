@@ -8,6 +8,12 @@ include { FIT; PROJECT } from './modules/project'
 include { CLASSIFY } from './modules/classify'
 include { job; staged } from './modules/specification'
 
+/** What a task is told that only embeds: nothing of the classifier, so that another one finds the embeddings done. */
+def embedder(Map told) {
+    def ours = ['label_key', 'classifier', 'knn_k']
+    told + [specification: told.specification.findAll { name, _value -> !ours.contains(name) }]
+}
+
 workflow {
     inputs = channel.fromList(params.inputs).map { input -> tuple(input, staged(input)) }
     fitted = [fitted: params.fitted]
@@ -21,14 +27,15 @@ workflow {
         if (params.fitted) {
             learned = nothing
         } else {
-            FIT(roles.reference, job(params, 'FIT'))
+            FIT(roles.reference, embedder(job(params, 'FIT')))
             learned = FIT.out
         }
-        projections = learned.map { _reference, _embedding, projection -> tuple(projection) }
-        PROJECT(roles.query.combine(projections), job(params, 'PROJECT') + fitted)
+        // A list in a list, since an empty one would vanish.
+        projections = learned.map { _reference, _embedded, projection -> [projection] }
+        PROJECT(roles.query.combine(projections), embedder(job(params, 'PROJECT')) + fitted)
         queries = PROJECT.out
     } else {
-        EMBED(inputs, job(params, 'EMBED'))
+        EMBED(inputs, embedder(job(params, 'EMBED')))
         embedded = EMBED.out.branch { input, _embedding ->
             reference: input.role == 'reference'
             query: input.role == 'query'

@@ -70,7 +70,7 @@ def judge(directory):
     values, others = (np.asarray(data.X, dtype=np.float64) for data in (reference, query))
     labels, truth = (data.obs["cell_type"].astype(str).to_numpy() for data in (reference, query))
     classes = np.unique(labels)
-    logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=50_000, tol=1e-10))
+    logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=1000, tol=1e-12, solver="newton-cg"))
     neighbours = KNeighborsClassifier(15, algorithm="brute")
     perceptron = make_pipeline(
         StandardScaler(), MLPClassifier((values.shape[1],), early_stopping=True, max_iter=200, random_state=0)

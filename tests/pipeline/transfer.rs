@@ -136,3 +136,35 @@ fn engine_transfer_tells_what_is_wrong_with_its_input() {
         read(outdir.join("transfer/predictions/pca/prototype/x_query_predicted_probs.tsv"))
     );
 }
+
+#[test]
+#[ignore = "engine: transfers with a method that embeds reference and query side by side"]
+fn engine_transfer_embeds_side_by_side_what_is_not_fitted() {
+    let place = Place::new();
+    // A method of the user's own that says it fits nothing: the kernel behind it does, so accuracy means nothing here.
+    let own =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/methods/pca.toml"));
+    let own = own.unwrap().replace("name = \"pca\"\ndescription", "name = \"mine\"\ndescription");
+    place.run(&["init", "."]).expect(0);
+    place.write("methods/mine.toml", &own.replace("fits_input = true\n", ""));
+    let mut line = words(&["--classifier", "prototype"]);
+    line[2] = "mine".to_owned();
+    let document = place.json(&line);
+    assert_eq!(outputs(&document).len(), 6);
+    let names = || {
+        let rows = trace(&place.newest().join("trace.txt"));
+        let mut names: Vec<String> = rows.iter().map(|row| row["name"].clone()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(
+        names(),
+        ["CLASSIFY (pbmc_query_200)", "EMBED (pbmc_query_200)", "EMBED (pbmc_reference_500)"]
+    );
+    let model = place.join("results/transfer/models/mine/prototype/pbmc_reference_500");
+    assert_eq!(files(&model), ["meta.json", "prototypes.npy"]);
+    let query = beside_the_demo("pbmc_query_200.h5ad");
+    let again = place.json(&["transfer", "--fitted", model.to_str().unwrap(), "--query", &query]);
+    assert_eq!(names(), ["CLASSIFY (pbmc_query_200)", "EMBED (pbmc_query_200)"]);
+    assert_eq!(again["report"], document["report"]);
+}

@@ -38,7 +38,7 @@ impl Knn {
         let smallest = classes.sizes().into_iter().zip(&classes.names).min();
         if let Some((size, name)) = smallest.filter(|(size, _)| k > *size && classes.len() > 1) {
             notes.push(format!(
-                "knn: class {name:?} has {size} cells, fewer than the {k} that vote, so it can hardly win; \
+                "knn: class {name:?} has fewer cells ({size}) than the {k} that vote, so it can hardly win; \
                  a smaller --knn-k helps"
             ));
         }

@@ -22,7 +22,9 @@ pub const C: f64 = 1.0;
 pub const ITERATIONS: usize = 2000;
 
 /// The largest entry of the gradient (of the mean loss) at which the fit has converged.
-pub const TOLERANCE: f64 = 1e-6;
+///
+/// Weights are then within 1e-5 of the minimum's; scikit-learn's own default, 1e-4, leaves them a tenth off.
+pub const TOLERANCE: f64 = 1e-8;
 
 /// Cells whose scores are computed at once.
 const BLOCK: usize = 256;

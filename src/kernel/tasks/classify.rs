@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::fitted::{self, Meta, SEED};
-use super::{embedding, open, usage};
+use super::{embedding, open, usage, write_json};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::h5ad::{H5ad, Labels};
@@ -185,7 +185,7 @@ fn write(
         notes,
         scores: scores(query, &spec.label_key, &labels, &meta.classes)?,
     };
-    fitted::write_json(&spec.report, &document)?;
+    write_json(&spec.report, &document)?;
     Ok(document)
 }
 

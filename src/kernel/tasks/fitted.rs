@@ -11,6 +11,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::write_json;
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::kernel::classify::{Arrays, Kind, Model, Settings, cells_per_class, npy};
@@ -153,14 +154,6 @@ pub fn load(folder: &Path) -> Result<(Meta, Model)> {
     let model = Model::from_arrays(arrays, meta.settings(), meta.classes.len(), meta.dim)
         .map_err(|error| error.within(format_args!("the classifier in {} is damaged", folder.display())))?;
     Ok((meta, model))
-}
-
-/// Writes a value as indented JSON.
-pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| {
-        Error::failed(format_args!("cannot write {} as JSON", path.display())).cause(error)
-    })?;
-    atomic::write(path, format!("{text}\n").as_bytes())
 }
 
 #[cfg(test)]

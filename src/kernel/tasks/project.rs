@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, open, usage};
+use super::{Counts, open, usage, write_json};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::h5ad::{EmbeddingRef, Slot, UnsValue, write_embedding};
@@ -49,7 +49,7 @@ pub(super) fn save(folder: &Path, genes: &[String], model: &Model) -> Result<()>
         model: model.clone(),
     };
     std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
-    super::fitted::write_json(&folder.join(FILE_NAME), &projection)
+    write_json(&folder.join(FILE_NAME), &projection)
 }
 
 fn load(folder: &Path) -> Result<Projection> {
