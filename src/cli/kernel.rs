@@ -28,6 +28,8 @@ pub fn run(args: Args, ui: &Ui) -> Result<()> {
         "check" => kernel::tasks::check(&serde_json::from_str(&text).map_err(damaged)?),
         "geometry" => kernel::tasks::geometry(&serde_json::from_str(&text).map_err(damaged)?, ui),
         "tabulate" => kernel::tasks::tabulate(&serde_json::from_str(&text).map_err(damaged)?),
+        "benchmark" => kernel::tasks::benchmark(&serde_json::from_str(&text).map_err(damaged)?, ui),
+        "rank" => kernel::tasks::rank(&serde_json::from_str(&text).map_err(damaged)?),
         other => Err(Error::usage(format_args!("there is no kernel {other:?}"))
             .hint(format_args!("kernels: {}", kernel::NAMES.join(", ")))),
     }

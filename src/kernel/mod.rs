@@ -8,15 +8,15 @@ pub mod measure;
 pub mod points;
 pub mod score;
 
-pub mod graph;
 pub mod kmeans;
 pub mod neighbours;
 mod sample;
-pub mod silhouette;
 mod tiles;
 
-pub mod benchmark;
-pub mod geometry;
+pub mod agreement;
+pub mod graph;
+pub mod leiden;
+pub mod sweep;
 
 pub mod accuracy;
 pub mod bras;
@@ -25,8 +25,13 @@ pub mod lisi;
 #[cfg(test)]
 mod mixing_case;
 mod omission;
+pub mod silhouette;
+
+pub mod benchmark;
+pub mod geometry;
 
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.
-pub const NAMES: [&str; 6] = ["pca", "pca-project", "check", "classify", "geometry", "tabulate"];
+pub const NAMES: [&str; 8] =
+    ["pca", "pca-project", "check", "classify", "benchmark", "rank", "geometry", "tabulate"];

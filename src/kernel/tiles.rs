@@ -7,7 +7,7 @@ use std::ops::{Add, Mul, Range, Sub};
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 use super::points::Points;
@@ -89,7 +89,7 @@ impl<T: Element> Frame<T> {
             .values()
             .par_chunks(LANE * dims.max(1))
             .map(|rows| {
-                Arch::new().dispatch(
+                widest(
                     #[inline(always)]
                     || column_sums(rows, dims),
                 )
@@ -154,7 +154,7 @@ impl<'a, T: Element> Layout<'a, T> {
         norms.par_chunks_mut(LANE).zip(order.par_chunks(LANE)).for_each_init(
             || vec![T::ZERO; dims],
             |placed, (norms, cells)| {
-                Arch::new().dispatch(
+                widest(
                     #[inline(always)]
                     || {
                         for (norm, &cell) in norms.iter_mut().zip(cells) {
@@ -180,14 +180,32 @@ impl<'a, T: Element> Layout<'a, T> {
     /// Writes the cells at `positions` into `target`, row after row.
     pub fn fill(&self, positions: Range<usize>, target: &mut [T]) {
         let dims = self.points.dims();
-        Arch::new().dispatch(
+        widest(
             #[inline(always)]
             || {
-                for (row, &cell) in target.chunks_exact_mut(dims).zip(&self.order[positions]) {
+                for (row, &cell) in target.chunks_exact_mut(dims).zip(&self.order[positions.clone()]) {
                     self.frame.place(self.points.row(cell as usize), row);
                 }
             },
         );
+    }
+}
+
+/// Runs `work` compiled for the widest vectors of the machine; `work` and what it calls are to be inlined always.
+#[inline(always)]
+pub(super) fn widest<R>(work: impl FnMut() -> R) -> R {
+    Arch::new().dispatch(Work(work))
+}
+
+/// A closure that is called by reference: calling it by value goes through a function that is compiled for any machine.
+struct Work<F>(F);
+
+impl<R, F: FnMut() -> R> NullaryFnOnce for Work<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(mut self) -> R {
+        (self.0)()
     }
 }
 

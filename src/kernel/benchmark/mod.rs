@@ -10,6 +10,7 @@
 pub mod draw;
 pub mod metrics;
 pub mod plot;
+pub mod score;
 pub mod tables;
 pub mod totals;
 

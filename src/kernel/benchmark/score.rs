@@ -5,12 +5,12 @@ use super::metrics::Group;
 use super::{Clustering, MetricScore, Metrics};
 use crate::kernel::agreement::Agreement;
 use crate::kernel::graph::Graph;
-use crate::kernel::leiden::match_labels;
 use crate::kernel::measure::Meter;
 use crate::kernel::neighbours::{Neighbours, Search, nearest};
 use crate::kernel::points::{Classes, Points};
 use crate::kernel::score::Score;
-use crate::kernel::{accuracy, agreement, bras, graph, kbet, kmeans, lisi, silhouette};
+use crate::kernel::sweep::match_labels;
+use crate::kernel::{accuracy, bras, graph, kbet, kmeans, lisi, silhouette};
 
 /// Perplexity of the LISI family.
 const PERPLEXITY: f64 = 30.0;
@@ -183,9 +183,8 @@ impl Part<'_> {
         let bras = self.run("BRAS", |points, labels, _| bras::bras(points, labels, batches));
         let ilisi = self.run("iLISI", |_, _, _| lisi::ilisi(&neighbours, batches, PERPLEXITY));
         drop(neighbours);
-        let cilisi = self.run("CiLISI", |points, labels, tick| {
-            lisi::cilisi(points, labels, batches, PERPLEXITY, tick)
-        });
+        let cilisi = self
+            .run("CiLISI", |points, labels, tick| lisi::cilisi(points, labels, batches, PERPLEXITY, tick));
         let scores = vec![
             ("kBET", with(kbet, &near)),
             ("BRAS", bras),
@@ -210,7 +209,11 @@ impl Part<'_> {
     }
 }
 
-fn leiden(neighbours: &Neighbours, labels: &Classes, tick: &(dyn Fn(f64) + Sync)) -> (Vec<u32>, Agreement, String) {
+fn leiden(
+    neighbours: &Neighbours,
+    labels: &Classes,
+    tick: &(dyn Fn(f64) + Sync),
+) -> (Vec<u32>, Agreement, String) {
     let graph = Graph::connectivities_within(neighbours, LEIDEN_NEIGHBOURS);
     let found = match_labels(&graph, labels, LEIDEN_SEED, tick);
     let note = format!(
@@ -225,8 +228,12 @@ fn leiden(neighbours: &Neighbours, labels: &Classes, tick: &(dyn Fn(f64) + Sync)
 
 fn k_means(points: &Points, labels: &Classes, tick: &(dyn Fn(f64) + Sync)) -> (Vec<u32>, Agreement, String) {
     let found = kmeans::kmeans(points, labels.len(), KMEANS_STARTS, KMEANS_SEED, tick);
-    let agreement = agreement::contingency(&labels.codes, &found.labels).agreement();
-    (found.labels, agreement, format!("k-means with {} clusters, best of {KMEANS_STARTS} starts", labels.len()))
+    let agreement = Agreement::of(&labels.codes, &found.labels);
+    (
+        found.labels,
+        agreement,
+        format!("k-means with {} clusters, best of {KMEANS_STARTS} starts", labels.len()),
+    )
 }
 
 /// What has to be said of neighbours that are not exact.

@@ -70,7 +70,7 @@ pub fn select(counts: &dyn RowBlocks, cells: &Cells<'_>, wanted: usize) -> Resul
         place_of[gene as usize] = Some(place as u32);
     }
     let mut entries = vec![Vec::new(); totals.library.len()];
-    each_row(counts, cells, &mut |cell, _, columns, values| {
+    each_row(counts, cells, |cell, _, columns, values| {
         let kept = columns.iter().zip(values);
         entries[cell] =
             kept.filter_map(|(gene, value)| Some((place_of[*gene as usize]?, *value as f32))).collect();
@@ -112,7 +112,7 @@ fn residual(count: f64, mean: f64, limit: f64) -> f64 {
 fn each_row(
     counts: &dyn RowBlocks,
     cells: &Cells<'_>,
-    visit: &mut dyn FnMut(usize, usize, &[u32], &[f64]),
+    mut visit: impl FnMut(usize, usize, &[u32], &[f64]),
 ) -> Result<()> {
     counts.for_each_block(&mut |block| {
         for row in 0..block.rows() {
@@ -147,7 +147,7 @@ impl Totals {
             detected: vec![0.0; genes],
             genes,
         };
-        each_row(counts, cells, &mut |cell, batch, columns, values| {
+        each_row(counts, cells, |cell, batch, columns, values| {
             let by_gene = &mut totals.by_gene[batch * genes..(batch + 1) * genes];
             for (gene, value) in columns.iter().zip(values) {
                 by_gene[*gene as usize] += value;
@@ -184,7 +184,7 @@ impl Totals {
             place_of[gene as usize] = Some(place);
         }
         let mut changes = vec![vec![(0i128, 0i128); eligible.len()]; members.len()];
-        each_row(counts, cells, &mut |cell, batch, columns, values| {
+        each_row(counts, cells, |cell, batch, columns, values| {
             let changes = &mut changes[batch];
             for (gene, value) in columns.iter().zip(values) {
                 let Some(place) = place_of[*gene as usize] else { continue };
@@ -195,10 +195,11 @@ impl Totals {
                 changes[place].1 += ((some * some - none * none) * STEPS) as i128;
             }
         })?;
+        let library = |cells: &Vec<u32>| cells.iter().map(|&cell| self.library[cell as usize]).collect();
+        let libraries: Vec<Vec<f64>> = members.iter().map(library).collect();
         let variance = |batch: usize, place: usize| {
-            let libraries = members[batch].iter().map(|&cell| self.library[cell as usize]);
-            let (sum, squares) =
-                as_if_zero(libraries, self.share(batch, eligible[place] as usize), limits[batch]);
+            let share = self.share(batch, eligible[place] as usize);
+            let (sum, squares) = as_if_zero(&libraries[batch], share, limits[batch]);
             let (more, more_squares) = changes[batch][place];
             let (sum, squares) = (sum + more as f64 / STEPS, squares + more_squares as f64 / STEPS);
             let count = members[batch].len() as f64;
@@ -211,11 +212,33 @@ impl Totals {
 }
 
 /// Sum and sum of squares of the residuals of a gene that no cell has.
-fn as_if_zero(libraries: impl Iterator<Item = f64>, share: f64, limit: f64) -> (f64, f64) {
-    libraries.fold((0.0, 0.0), |(sum, squares), library| {
-        let value = residual(0.0, library * share, limit);
-        (sum + value, squares + value * value)
-    })
+fn as_if_zero(libraries: &[f64], share: f64, limit: f64) -> (f64, f64) {
+    pulp::Arch::new().dispatch(|| zero_sums(libraries, share, limit))
+}
+
+/// In eight lanes. A count of 0 leaves `-sqrt(mu / (1 + mu / theta))`.
+#[inline(always)]
+fn zero_sums(libraries: &[f64], share: f64, limit: f64) -> (f64, f64) {
+    const LANES: usize = 8;
+    let value = |library: f64| {
+        let mean = library * share;
+        (mean / (1.0 + mean / THETA)).sqrt().min(limit)
+    };
+    let (mut sums, mut squares) = ([0.0; LANES], [0.0; LANES]);
+    let chunks = libraries.chunks_exact(LANES);
+    for library in chunks.remainder() {
+        let value = value(*library);
+        sums[0] += value;
+        squares[0] += value * value;
+    }
+    for chunk in chunks {
+        for lane in 0..LANES {
+            let value = value(chunk[lane]);
+            sums[lane] += value;
+            squares[lane] += value * value;
+        }
+    }
+    (-sums.iter().sum::<f64>(), squares.iter().sum())
 }
 
 /// Positions of the eligible genes, the most variable first.

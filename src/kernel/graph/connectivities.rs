@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Graph, ROWS};
+use super::{Edges, Graph, ROWS};
 use crate::kernel::neighbours::Neighbours;
 
 /// How close to its target the sum of a cell's memberships has to be.
@@ -40,7 +40,7 @@ impl Graph {
 /// Directed edges with their memberships, by row, columns ascending.
 struct Memberships {
     indptr: Vec<usize>,
-    edges: Vec<(u32, f32)>,
+    edges: Edges,
 }
 
 impl Memberships {
@@ -138,7 +138,7 @@ fn decay(distances: &[f32], rho: f64) -> f64 {
 }
 
 /// The fuzzy union of the edges from a cell and the edges to it.
-fn unite(out: &[(u32, f32)], back: &[(u32, f32)], edges: &mut Vec<(u32, f32)>) {
+fn unite(out: &[(u32, f32)], back: &[(u32, f32)], edges: &mut Edges) {
     let (mut out, mut back) = (out.iter().peekable(), back.iter().peekable());
     loop {
         let other = match (out.peek(), back.peek()) {

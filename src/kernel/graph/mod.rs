@@ -8,6 +8,9 @@ use rayon::prelude::*;
 
 pub use connectivity::graph_connectivity;
 
+/// Other ends with weights.
+type Edges = Vec<(u32, f32)>;
+
 /// Rows that one task builds at a time.
 const ROWS: usize = 4096;
 
@@ -65,8 +68,8 @@ impl Graph {
     }
 
     /// Builds rows in parallel: `row` puts the edges of a node, ascending, into an empty vector.
-    fn from_rows(nodes: usize, row: impl Fn(usize, &mut Vec<(u32, f32)>) + Sync) -> Graph {
-        let pieces: Vec<(Vec<usize>, Vec<(u32, f32)>)> = (0..nodes.div_ceil(ROWS))
+    fn from_rows(nodes: usize, row: impl Fn(usize, &mut Edges) + Sync) -> Graph {
+        let pieces: Vec<(Vec<usize>, Edges)> = (0..nodes.div_ceil(ROWS))
             .into_par_iter()
             .map(|piece| {
                 let (mut lengths, mut edges, mut own) = (Vec::with_capacity(ROWS), Vec::new(), Vec::new());

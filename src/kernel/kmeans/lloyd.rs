@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
 use rayon::prelude::*;
 
-use super::super::tiles::{Layout, multiply};
+use super::super::tiles::{Layout, multiply, widest};
 
 /// Cells that are assigned at once, by one task.
 const ROWS: usize = 256;
@@ -47,7 +46,7 @@ pub(in super::super) fn assign(layout: &Layout<'_, f32>, centres: &[f64]) -> Ass
             for (block, norms) in norms.chunks(COLUMNS).enumerate() {
                 let columns = &centres[block * COLUMNS * dims..][..norms.len() * dims];
                 multiply(rows, columns, dims, products, COLUMNS);
-                Arch::new().dispatch(
+                widest(
                     #[inline(always)]
                     || nearer(products, norms, block * COLUMNS, labels, distances),
                 );
@@ -96,7 +95,7 @@ pub(in super::super) fn update(layout: &Layout<'_, f32>, labels: &[u32], centres
     let sums: Vec<Vec<f64>> = runs
         .par_iter()
         .map(|(_, run)| {
-            Arch::new().dispatch(
+            widest(
                 #[inline(always)]
                 || sum(layout, &members[run.clone()]),
             )

@@ -3,12 +3,11 @@
 pub(super) mod lloyd;
 mod seeding;
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::neighbours::Tick;
 use super::points::Points;
-use super::tiles::{Frame, Layout};
+use super::tiles::{Frame, Layout, widest};
 use lloyd::{Assignment, assign, update};
 
 /// Most rounds of Lloyd's algorithm in one start.
@@ -122,7 +121,7 @@ fn fill_empty(found: &mut Assignment, k: usize) {
 fn inertia(points: &Points, labels: &[u32], centres: &[f64]) -> f64 {
     let dims = points.dims();
     let lane_sum = |(lane, labels): (usize, &[u32])| {
-        Arch::new().dispatch(
+        widest(
             #[inline(always)]
             || {
                 let mut sum = 0.0;

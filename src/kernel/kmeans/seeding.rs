@@ -1,10 +1,9 @@
 //! First centres: greedy k-means++.
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::super::points::Points;
-use super::super::tiles::squared_distance;
+use super::super::tiles::{squared_distance, widest};
 
 /// Cells whose distances one task takes.
 const LANE: usize = 4096;
@@ -58,7 +57,7 @@ fn draw(weights: &[f64], count: usize, random: &mut fastrand::Rng) -> Vec<usize>
 fn lower(points: &Points, centre: usize, nearest: &mut [f64]) {
     let centre = points.row(centre);
     nearest.par_chunks_mut(LANE).enumerate().for_each(|(lane, nearest)| {
-        Arch::new().dispatch(
+        widest(
             #[inline(always)]
             || {
                 for (offset, nearest) in nearest.iter_mut().enumerate() {
@@ -73,7 +72,7 @@ fn lower(points: &Points, centre: usize, nearest: &mut [f64]) {
 fn lowered_sum(points: &Points, centre: usize, nearest: &[f64]) -> f64 {
     let centre = points.row(centre);
     let lane_sum = |(lane, nearest): (usize, &[f64])| {
-        Arch::new().dispatch(
+        widest(
             #[inline(always)]
             || {
                 let mut sum = 0.0;

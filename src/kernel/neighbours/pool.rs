@@ -1,9 +1,7 @@
 //! The best candidates of one cell while all others pass by.
 
-use pulp::Arch;
-
 use super::super::points::Points;
-use super::super::tiles::{Layout, squared_distance};
+use super::super::tiles::{Layout, squared_distance, widest};
 
 /// How far a float32 squared distance may be from the true one.
 #[derive(Debug, Clone, Copy)]
@@ -116,7 +114,7 @@ impl Pool {
     /// Turns candidates into exact distances and keeps the `k` nearest.
     fn refine(&mut self, Query { row, norm, slack, columns }: Query<'_>) {
         let Pool { k, pending, best, .. } = self;
-        Arch::new().dispatch(
+        widest(
             #[inline(always)]
             || measure(row, columns.points, &columns.order, pending, best),
         );

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
-use super::super::tiles::{Layout, multiply};
+use super::super::tiles::{Layout, multiply, widest};
 use super::pool::{CHUNK, Pool, Query, Slack};
 
 /// Most cells of a strip.
@@ -129,7 +127,7 @@ impl<'a> Strip<'a> {
             let products = &self.products[row * COLUMNS..][..padded];
             let lowered = &self.lowered[..padded];
             let (positions, pool, bounds) = (&self.positions[..], &mut self.pools[row], &mut self.bounds);
-            Arch::new().dispatch(
+            widest(
                 #[inline(always)]
                 || sift(products, lowered, positions, own, pool, |pool| pool.shrink(query, bounds)),
             );

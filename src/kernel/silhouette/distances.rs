@@ -3,13 +3,12 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::super::kmeans::lloyd::group;
 use super::super::neighbours::Tick;
 use super::super::points::{Classes, Points};
-use super::super::tiles::{Element, Frame, Layout, multiply};
+use super::super::tiles::{Element, Frame, Layout, multiply, widest};
 
 /// Cells whose distances are summed at once, by one task.
 const ROWS: usize = 128;
@@ -88,7 +87,7 @@ impl<T: Element> Survey<'_, T> {
             let columns = &mut memory.block[..block.len() * dims];
             self.columns.fill(block.clone(), columns);
             multiply(placed, columns, dims, &mut memory.products, COLUMNS);
-            Arch::new().dispatch(
+            widest(
                 #[inline(always)]
                 || self.add(&rows, &block, &mut memory.products, &mut memory.sums),
             );

@@ -1,5 +1,6 @@
 //! Kernels as tasks: a specification in, files out. The only part of `kernel` that knows files.
 
+mod benchmark;
 mod classify;
 pub(super) mod embedding;
 pub mod fitted;
@@ -22,6 +23,7 @@ use crate::method::Profile;
 use crate::ui::Ui;
 use crate::usage::{Phase, Usage};
 
+pub use benchmark::{benchmark, rank};
 pub use classify::{ReportDocument, classify};
 pub use geometry::{geometry, tabulate};
 pub use project::project;

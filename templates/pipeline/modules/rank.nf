@@ -8,7 +8,7 @@ process RANK {
     val job
 
     output:
-    path 'benchmark'
+    path 'benchmark/*'
 
     script:
     command(job, 'rank', [scores: 'scores', label: job.method, output: 'benchmark'])
