@@ -8,12 +8,13 @@ use rayon::prelude::*;
 
 use super::lbfgs::{Limits, minimise};
 use super::npy::{Array, Values};
-use super::softmax::{sigmoid, softmax};
+use super::softmax::{sigmoid, softmax, softmax_columns};
 use super::standard::Standard;
 use super::{Arrays, Prediction};
 use crate::error::Result;
 use crate::kernel::neighbours::Tick;
 use crate::kernel::points::{Classes, Points};
+use crate::kernel::tiles::widest;
 
 /// Inverse strength of the penalty.
 pub const C: f64 = 1.0;
@@ -64,7 +65,10 @@ impl Logistic {
             evaluations += 1;
             tick(1.0 - 1.0 / (1.0 + f64::from(evaluations) / 30.0));
             lanes.par_iter_mut().for_each(|lane| {
-                pulp::Arch::new().dispatch(|| lane.run(points, &classes.codes, &standard, parameters));
+                widest(
+                    #[inline(always)]
+                    || lane.run(points, &classes.codes, &standard, parameters),
+                );
             });
             total(&lanes, parameters, size, points.len() as f64, gradient)
         };
@@ -157,7 +161,10 @@ struct Lane {
     /// Row-major outputs x dims, then the intercepts.
     gradient: Vec<f64>,
     scores: Vec<f64>,
+    /// Outputs x cells: the cells of an output lie together.
     logits: Vec<f64>,
+    /// The logarithms of the sums of exponentials of a block's cells, and twice as much to compute with.
+    log_sums: Vec<f64>,
 }
 
 fn lanes(points: &Points, outputs: usize) -> Vec<Lane> {
@@ -170,6 +177,7 @@ fn lanes(points: &Points, outputs: usize) -> Vec<Lane> {
             gradient: vec![0.0; outputs * (points.dims() + 1)],
             scores: vec![0.0; BLOCK * points.dims()],
             logits: vec![0.0; BLOCK * outputs],
+            log_sums: vec![0.0; BLOCK * 3],
         })
         .collect()
 }
@@ -179,43 +187,67 @@ impl Lane {
     fn run(&mut self, points: &Points, codes: &[u32], standard: &Standard, parameters: &[f64]) {
         let (dims, outputs) = (points.dims(), self.logits.len() / BLOCK);
         let (weights, intercepts) = parameters.split_at(outputs * dims);
+        let weights = MatRef::from_column_major_slice(weights, dims, outputs);
         self.loss = 0.0;
         self.gradient.fill(0.0);
         for first in self.cells.clone().step_by(BLOCK) {
             let cells = first..(first + BLOCK).min(self.cells.end);
-            let scores = &mut self.scores[..cells.len() * dims];
-            let logits = &mut self.logits[..cells.len() * outputs];
-            standard.rows(points, cells.clone(), scores);
-            multiply(scores, weights, intercepts, cells.len(), dims, logits);
-            for (logits, &code) in logits.chunks_exact_mut(outputs).zip(&codes[cells.clone()]) {
-                self.loss += residuals(logits, code as usize);
+            let count = cells.len();
+            let logits = &mut self.logits[..count * outputs];
+            standard.rows(points, cells.clone(), &mut self.scores[..count * dims]);
+            let scores = MatRef::from_column_major_slice(&self.scores[..count * dims], dims, count);
+            for (column, intercept) in logits.chunks_exact_mut(count).zip(intercepts) {
+                column.fill(*intercept);
             }
+            let target = MatMut::from_column_major_slice_mut(&mut *logits, count, outputs);
+            matmul(target, Accum::Add, scores.transpose(), weights, 1.0, Par::Seq);
+            self.loss += residuals(logits, &codes[cells], &mut self.log_sums);
             let (by_weight, by_intercept) = self.gradient.split_at_mut(outputs * dims);
-            for row in logits.chunks_exact(outputs) {
-                by_intercept.iter_mut().zip(row).for_each(|(sum, residual)| *sum += residual);
+            for (sum, column) in by_intercept.iter_mut().zip(logits.chunks_exact(count)) {
+                *sum += total_of(column);
             }
-            let residuals = MatRef::from_column_major_slice(&*logits, outputs, cells.len()).transpose();
-            let scores = MatRef::from_column_major_slice(&*scores, dims, cells.len());
+            let residuals = MatRef::from_column_major_slice(&*logits, count, outputs);
             let target = MatMut::from_column_major_slice_mut(by_weight, dims, outputs);
             matmul(target, Accum::Add, scores, residuals, 1.0, Par::Seq);
         }
     }
 }
 
-/// Turns the logits of a cell into what its loss changes with them; returns the loss.
+/// Turns the logits of cells into what their loss changes with them; returns the loss. `scratch` is three times as long as
+/// there are cells.
 #[inline(always)]
-fn residuals(logits: &mut [f64], code: usize) -> f64 {
-    if let [logit] = logits {
-        let truth = code as f64;
-        let (probability, log) = sigmoid(*logit);
-        let loss = log - truth * *logit;
-        *logit = probability - truth;
+fn residuals(logits: &mut [f64], codes: &[u32], scratch: &mut [f64]) -> f64 {
+    let cells = codes.len();
+    let mut loss = 0.0;
+    if logits.len() == cells {
+        for (logit, &code) in logits.iter_mut().zip(codes) {
+            let truth = f64::from(code);
+            let (probability, log) = sigmoid(*logit);
+            loss += log - truth * *logit;
+            *logit = probability - truth;
+        }
         return loss;
     }
-    let own = logits[code];
-    let loss = softmax(logits) - own;
-    logits[code] -= 1.0;
-    loss
+    for (cell, &code) in codes.iter().enumerate() {
+        loss -= logits[code as usize * cells + cell];
+    }
+    let (log_sums, scratch) = scratch.split_at_mut(cells);
+    softmax_columns(logits, log_sums, scratch);
+    for (cell, &code) in codes.iter().enumerate() {
+        logits[code as usize * cells + cell] -= 1.0;
+    }
+    loss + total_of(log_sums)
+}
+
+/// The sum of values, in eight strands that are then added in order: as wide as vectors are, the same on all of them.
+#[inline(always)]
+fn total_of(values: &[f64]) -> f64 {
+    let (chunks, rest) = values.as_chunks::<8>();
+    let mut strands = [0.0; 8];
+    for chunk in chunks {
+        strands.iter_mut().zip(chunk).for_each(|(strand, value)| *strand += value);
+    }
+    strands.iter().chain(rest).sum()
 }
 
 /// Adds the lanes up in their order, and the penalty; returns the value of the objective.

@@ -7,6 +7,8 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use crate::kernel::tiles::widest;
+
 /// Hidden units of a tile.
 const TILE: usize = 128;
 
@@ -132,7 +134,10 @@ impl Network {
     pub fn learn(&mut self, batch: &[f32], codes: &[u32]) {
         let (inputs, classes, cells) = (self.inputs, self.classes, codes.len());
         self.tiles.par_iter_mut().for_each(|tile| {
-            pulp::Arch::new().dispatch(|| tile.forward(batch, inputs, classes, cells));
+            widest(
+                #[inline(always)]
+                || tile.forward(batch, inputs, classes, cells),
+            );
         });
         let mut slopes = self.logits(cells);
         for (row, &code) in slopes.chunks_exact_mut(classes).zip(codes) {
@@ -151,7 +156,10 @@ impl Network {
         }
         self.output_biases.update(&pace);
         self.tiles.par_iter_mut().for_each(|tile| {
-            pulp::Arch::new().dispatch(|| tile.backward(batch, &slopes, inputs, classes, cells, &pace));
+            widest(
+                #[inline(always)]
+                || tile.backward(batch, &slopes, inputs, classes, cells, &pace),
+            );
         });
     }
 

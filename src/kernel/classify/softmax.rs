@@ -59,6 +59,36 @@ pub(super) fn softmax(row: &mut [f64]) -> f64 {
     most + sum.ln()
 }
 
+/// [`softmax`] of many rows at once, which lie transposed: score `row` of class `class` at `class * rows + row`.
+///
+/// Column by column all rows do the same, so that every loop becomes vector instructions, however few classes there
+/// are. Writes the logarithm of the sum of each row's exponentials into `log_sums`, of length `rows`.
+#[inline(always)]
+pub(super) fn softmax_columns(scores: &mut [f64], log_sums: &mut [f64], scratch: &mut [f64]) {
+    let rows = log_sums.len();
+    let (most, sums) = scratch[..2 * rows].split_at_mut(rows);
+    most.copy_from_slice(&scores[..rows]);
+    for column in scores.chunks_exact(rows).skip(1) {
+        most.iter_mut()
+            .zip(column)
+            .for_each(|(most, &score)| *most = if score > *most { score } else { *most });
+    }
+    sums.fill(0.0);
+    for column in scores.chunks_exact_mut(rows) {
+        for ((score, sum), most) in column.iter_mut().zip(&mut *sums).zip(&*most) {
+            *score = exponential(*score - most);
+            *sum += *score;
+        }
+    }
+    for ((log_sum, sum), most) in log_sums.iter_mut().zip(&mut *sums).zip(&*most) {
+        *log_sum = most + sum.ln();
+        *sum = 1.0 / *sum;
+    }
+    for column in scores.chunks_exact_mut(rows) {
+        column.iter_mut().zip(&*sums).for_each(|(value, inverse)| *value *= inverse);
+    }
+}
+
 /// `1 / (1 + exp(-score))`, and the logarithm of `1 + exp(score)`.
 #[inline(always)]
 pub(super) fn sigmoid(score: f64) -> (f64, f64) {
@@ -80,6 +110,18 @@ mod tests {
         }
         assert_eq!(exponential(0.0), 1.0);
         assert!(exponential(-1e300) < 1e-300 && exponential(f64::NEG_INFINITY) < 1e-300);
+    }
+
+    #[test]
+    fn columns_are_rows_transposed() {
+        let rows = [[0.5, -3.0, 2.0], [1e3, 0.0, 1e3], [-5.0, -5.0, -5.0], [0.0, 700.0, -700.0]];
+        let mut columns: Vec<f64> = (0..3).flat_map(|class| rows.map(|row| row[class])).collect();
+        let mut log_sums = [0.0; 4];
+        softmax_columns(&mut columns, &mut log_sums, &mut [0.0; 8]);
+        for (position, mut row) in rows.into_iter().enumerate() {
+            assert_eq!(softmax(&mut row), log_sums[position]);
+            assert_eq!(row, [0, 1, 2].map(|class| columns[class * 4 + position]));
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ impl Standard {
     }
 
     /// Standard scores of a cell.
+    #[inline(always)]
     pub fn row(&self, values: &[f32], scores: &mut [f64]) {
         for ((score, &value), (mean, scale)) in
             scores.iter_mut().zip(values).zip(self.mean.iter().zip(&self.scale))
@@ -43,6 +44,7 @@ impl Standard {
     }
 
     /// Standard scores of consecutive cells, row-major.
+    #[inline(always)]
     pub fn rows(&self, points: &Points, cells: Range<usize>, scores: &mut [f64]) {
         for (cell, scores) in cells.zip(scores.chunks_exact_mut(points.dims())) {
             self.row(points.row(cell), scores);

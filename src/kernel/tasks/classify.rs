@@ -138,7 +138,9 @@ impl Reference {
         let labels: Vec<&str> =
             cells.iter().filter_map(|&cell| Some(classes[codes[cell]? as usize].as_str())).collect();
         let unlabelled = names.len() - cells.len();
-        Ok(Reference { points: points.select(&cells), classes: Classes::of(&labels), unlabelled })
+        let as_it_is = cells.iter().copied().eq(0..names.len());
+        let points = if as_it_is { points } else { points.select(&cells) };
+        Ok(Reference { points, classes: Classes::of(&labels), unlabelled })
     }
 }
 
