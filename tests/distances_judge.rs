@@ -51,7 +51,6 @@ fn requests() -> Vec<Value> {
 
 #[test]
 #[ignore = "judge: runs scikit-learn"]
-#[expect(clippy::print_stdout, reason = "shows how close the two are, beyond that they are close enough")]
 fn judge_distances_equal_scikit_learn() {
     let requests = requests();
     for (request, answer) in requests.iter().zip(ask_scikit_learn(&requests)) {

@@ -120,15 +120,12 @@ pub fn pair(inputs: &mut [Input]) -> Result<()> {
     let data: Vec<(PathBuf, String)> =
         of_role(inputs, Role::Data).map(|input| (input.path.clone(), input.id.clone())).collect();
     let single = data.len() == 1 && of_role(inputs, Role::Embedding).count() == 1;
-    for position in 0..inputs.len() {
-        let path = &inputs[position].path;
-        if inputs[position].role != Role::Embedding {
-            continue;
-        }
+    for input in inputs.iter_mut().filter(|input| input.role == Role::Embedding) {
+        let path = &input.path;
         let same = |other: &&(PathBuf, String)| single || other.0.file_stem() == path.file_stem();
         let own: Vec<&(PathBuf, String)> = data.iter().filter(same).collect();
         let [(_, id)] = own.as_slice() else { return Err(unpaired(path, &data, own.len())) };
-        inputs[position].data = Some(id.clone());
+        input.data = Some(id.clone());
     }
     Ok(())
 }

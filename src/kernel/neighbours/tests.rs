@@ -40,7 +40,8 @@ fn assert_exact(found: &Neighbours, truth: &[Vec<(f64, u32)>], what: &str) {
             let tied = |other: usize| {
                 truth.get(other).is_none_or(|&(other, _)| (other - exact).abs() <= 1e-12 * exact)
             };
-            if !(place > 0 && tied(place - 1)) && !tied(place + 1) {
+            let before = place > 0 && tied(place - 1);
+            if !before && !tied(place + 1) {
                 assert_eq!(indices[place], index, "{what}: cell {cell} place {place}");
             }
         }
