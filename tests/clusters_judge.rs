@@ -4,8 +4,8 @@
 //! `SCFOUNDRY_TEST_PYTHON` names a Python that has them; run with `cargo test --test clusters_judge -- --ignored judge`.
 #![expect(clippy::print_stdout, reason = "shows how close the two are, beyond that they are close enough")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[path = "judge/python.rs"]
+mod python;
 
 use scfoundry::kernel::agreement::Agreement;
 use scfoundry::kernel::graph::{Graph, graph_connectivity};
@@ -58,18 +58,8 @@ struct Partitions {
 }
 
 fn ask<T: DeserializeOwned>(case: &str) -> T {
-    let python = std::env::var_os("SCFOUNDRY_TEST_PYTHON")
-        .expect("set SCFOUNDRY_TEST_PYTHON to a Python that has scanpy, igraph and scib-metrics");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let demo: PathBuf = root.join("demo/pbmc_700.h5ad");
-    let output = Command::new(python)
-        .arg(root.join("tests/judge/clusters.py"))
-        .arg(case)
-        .arg(demo)
-        .output()
-        .expect("Python starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("the script prints JSON")
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/demo/pbmc_700.h5ad");
+    serde_json::from_slice(&python::run("clusters.py", &[case, demo], "")).expect("the script prints JSON")
 }
 
 /// Fails unless connectivities and graph connectivity are those of the references; returns the graph.

@@ -3,8 +3,8 @@
 //! `SCFOUNDRY_TEST_PYTHON` names a Python that has scikit-learn; run with
 //! `cargo test --test distances_judge -- --ignored judge`.
 
-use std::path::Path;
-use std::process::Command;
+#[path = "judge/python.rs"]
+mod python;
 
 use scfoundry::kernel::kmeans::kmeans;
 use scfoundry::kernel::neighbours::nearest;
@@ -26,16 +26,8 @@ struct Answer {
 }
 
 fn ask_scikit_learn(requests: &[Value]) -> Vec<Answer> {
-    let python = std::env::var_os("SCFOUNDRY_TEST_PYTHON")
-        .expect("set SCFOUNDRY_TEST_PYTHON to a Python that has scikit-learn 1.9.1");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge/distances.py");
-    let output = Command::new(python)
-        .arg(script)
-        .arg(Value::from(requests).to_string())
-        .output()
-        .expect("Python starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("the script prints JSON")
+    let answers = python::run("distances.py", &[Value::from(requests).to_string()], "");
+    serde_json::from_slice(&answers).expect("the script prints JSON")
 }
 
 /// Embeddings of the demo's size and of 5,000 cells, at the origin and away from it, apart and overlapping.

@@ -2,6 +2,9 @@
 //!
 //! `SCFOUNDRY_TEST_PYTHON` names a Python that has them; run with `cargo test --test geometry_judge -- --ignored judge`.
 
+#[path = "judge/python.rs"]
+mod python;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -27,13 +30,8 @@ const EXACT: [&str; 11] = [
     "partial_eta2_batch",
 ];
 
-fn python(arguments: &[&str]) -> Value {
-    let python = std::env::var_os("SCFOUNDRY_TEST_PYTHON")
-        .expect("set SCFOUNDRY_TEST_PYTHON to a Python that has anndata and scikit-learn");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge/geometry.py");
-    let output = Command::new(python).arg(script).args(arguments).output().expect("Python starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("the script prints JSON")
+fn reference(words: &[&str]) -> Value {
+    serde_json::from_slice(&python::run("geometry.py", words, "")).expect("the script prints JSON")
 }
 
 fn ours(folder: &Path, embedding: &str, data: &str) -> Value {
@@ -91,8 +89,8 @@ fn judge_geometry_of_made_data() {
         let folder = tempfile::tempdir().expect("there is room");
         let [embedding, data] = ["embedding.h5ad", "data.h5ad"]
             .map(|name| folder.path().join(name).to_str().expect("UTF-8").to_owned());
-        python(&["make", &embedding, &data, cells, dims, genes, seed]);
-        let theirs = python(&["judge", &embedding, &data]);
+        reference(&["make", &embedding, &data, cells, dims, genes, seed]);
+        let theirs = reference(&["judge", &embedding, &data]);
         compare(&format!("{cells} x {dims}"), &ours(folder.path(), &embedding, &data), &theirs);
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! `SCFOUNDRY_TEST_PYTHON` names a Python that has them; run with `cargo test --test mixing_judge -- --ignored judge`.
 
-use std::io::Write;
+#[path = "judge/python.rs"]
+mod python;
+
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use scfoundry::kernel::accuracy::{folds, knn_accuracy};
 use scfoundry::kernel::bras::bras;
@@ -50,22 +51,8 @@ struct Kbet {
 }
 
 fn ask(request: &Value) -> Answer {
-    let python = std::env::var_os("SCFOUNDRY_TEST_PYTHON")
-        .expect("set SCFOUNDRY_TEST_PYTHON to a Python that has scib-metrics 0.5.10");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge/mixing.py");
-    let mut child = Command::new(python)
-        .arg(script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("Python starts");
-    let mut input = child.stdin.take().expect("a pipe");
-    input.write_all(request.to_string().as_bytes()).expect("the request is read");
-    drop(input);
-    let output = child.wait_with_output().expect("Python ends");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("the script prints JSON")
+    let answer = python::run::<&str>("mixing.py", &[], &request.to_string());
+    serde_json::from_slice(&answer).expect("the script prints JSON")
 }
 
 fn largest_relative(ours: &[f64], theirs: &[f64]) -> f64 {

@@ -2,9 +2,11 @@
 //!
 //! `SCFOUNDRY_TEST_PYTHON` names a Python that has scanpy; run with `cargo test --test pca_judge -- --ignored judge`.
 
+#[path = "judge/python.rs"]
+mod python;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use scfoundry::kernel::pca::{Model, Params, fit, fit_transform};
 use scfoundry::matrix::Csr;
@@ -51,16 +53,8 @@ impl Answer {
 }
 
 fn ask_scanpy(requests: &[Value]) -> Vec<Answer> {
-    let python = std::env::var_os("SCFOUNDRY_TEST_PYTHON")
-        .expect("set SCFOUNDRY_TEST_PYTHON to a Python that has scanpy 1.11.5");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge/pca_scanpy.py");
-    let output = Command::new(python)
-        .arg(script)
-        .arg(Value::from(requests).to_string())
-        .output()
-        .expect("Python starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("the script prints JSON")
+    let answers = python::run("pca_scanpy.py", &[Value::from(requests).to_string()], "");
+    serde_json::from_slice(&answers).expect("the script prints JSON")
 }
 
 fn case(name: &str) -> PathBuf {

@@ -2,6 +2,9 @@
 //!
 //! `SCFOUNDRY_TEST_PYTHON` names a Python that has it; run with `cargo test --test transfer_judge -- --ignored judge`.
 
+#[path = "judge/python.rs"]
+mod python;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,13 +48,8 @@ impl Answer {
     }
 }
 
-fn python(words: &[&str]) -> Vec<u8> {
-    let python = std::env::var_os("SCFOUNDRY_TEST_PYTHON")
-        .expect("set SCFOUNDRY_TEST_PYTHON to a Python that has scikit-learn 1.9.1");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge/transfer.py");
-    let output = Command::new(python).arg(script).args(words).output().expect("Python starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
+fn scikit_learn(words: &[&str]) -> Vec<u8> {
+    python::run("transfer.py", words, "")
 }
 
 fn demo(name: &str) -> PathBuf {
@@ -105,7 +103,8 @@ fn accuracy(probabilities: &[Vec<f64>], answer: &Answer) -> f64 {
 #[expect(clippy::print_stdout, reason = "shows how close the two are, beyond that they are close enough")]
 fn compare(name: &str, folder: &Path) -> Answer {
     let answer: Answer =
-        serde_json::from_slice(&python(&["judge", folder.to_str().expect("a plain path")])).expect("JSON");
+        serde_json::from_slice(&scikit_learn(&["judge", folder.to_str().expect("a plain path")]))
+            .expect("JSON");
     for classifier in CLASSIFIERS {
         let own = folder.join(classifier);
         let table = rows(&own.join("predicted_probs.tsv"));
@@ -186,7 +185,7 @@ fn judge_classifiers_equal_scikit_learn_on_seeded_embeddings() {
     for (cells, dims) in [(5000, 40), (400, 8)] {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().to_str().expect("a plain path");
-        python(&["make", path, &cells.to_string(), &dims.to_string()]);
+        scikit_learn(&["make", path, &cells.to_string(), &dims.to_string()]);
         classify(folder.path(), None);
         compare(&format!("{cells} cells"), folder.path());
     }

@@ -1,7 +1,8 @@
-//! What a finished check found, told to the user.
+//! What a finished run reports in its results, told to the user.
 
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -18,11 +19,13 @@ pub fn print_reports(finished: &Finished, ui: &Ui) -> Result<()> {
 
 /// The reports of a finished check as JSON.
 pub fn documents(finished: &Finished) -> Result<Vec<Value>> {
-    let parse = |path: &Path| {
-        serde_json::from_str(&read(path)?)
-            .map_err(|error| Error::failed(format_args!("{} is not a report", path.display())).cause(error))
-    };
     reports(finished, "json").map(parse).collect()
+}
+
+/// The result whose name has this ending, a JSON document; none if the run made none.
+pub fn published<T: DeserializeOwned>(finished: &Finished, ending: &str) -> Result<Option<T>> {
+    let wanted = |path: &&PathBuf| path.to_string_lossy().ends_with(ending);
+    finished.published.iter().find(wanted).map(|path| parse(path)).transpose()
 }
 
 /// With `--strict`: an error when a file failed the check.
@@ -44,6 +47,11 @@ pub fn verdict(finished: &Finished) -> Result<()> {
 fn reports<'a>(finished: &'a Finished, extension: &'a str) -> impl Iterator<Item = &'a Path> {
     let wanted = move |path: &&Path| path.extension().is_some_and(|found| found == extension);
     finished.published.iter().map(PathBuf::as_path).filter(wanted)
+}
+
+fn parse<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    serde_json::from_str(&read(path)?)
+        .map_err(|error| Error::failed(format_args!("{} is not a report", path.display())).cause(error))
 }
 
 fn read(path: &Path) -> Result<String> {

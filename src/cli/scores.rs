@@ -2,22 +2,21 @@
 
 use serde_json::Value;
 
+use crate::error::Result;
 use crate::launch::Finished;
 use crate::table::{Column, Table};
 use crate::ui::Ui;
 
 /// The methods in order, on stderr beside the cost: stdout holds the files.
-pub fn print_ranking(finished: &Finished, ui: &Ui) {
-    let ranked = finished.published.iter().find(|path| path.to_string_lossy().ends_with("_scores.json"));
-    let document: Option<Value> = ranked
-        .and_then(|path| std::fs::read(path).ok())
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+pub fn print_ranking(finished: &Finished, ui: &Ui) -> Result<()> {
+    let document: Option<Value> = super::report::published(finished, "_scores.json")?;
     if let Some(methods) = document.as_ref().and_then(|document| document["methods"].as_array()) {
         ui.note(format_args!("{}\n", table(methods)));
         for (method, note) in notes(methods) {
             ui.note(format_args!("{method}: {note}"));
         }
     }
+    Ok(())
 }
 
 fn table(methods: &[Value]) -> Table {

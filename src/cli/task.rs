@@ -160,7 +160,7 @@ fn report(plan: &Plan, finished: Finished, ui: &Ui) -> Result<()> {
         ui.document(&document)?;
     } else {
         if plan.task == Task::Benchmark {
-            super::scores::print_ranking(&finished, ui);
+            super::scores::print_ranking(&finished, ui)?;
         }
         super::cost::print_after_run(&finished, ui);
         if plan.task == Task::Check {

@@ -1,10 +1,8 @@
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 
 use super::groups::{Collected, Pair, RunOptions, positive};
 use super::task::Asked;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::classify::report::{Class, Report};
 use crate::kernel::tasks::ReportDocument;
 use crate::launch::Finished;
@@ -102,12 +100,7 @@ const CONFUSED: usize = 3;
 
 /// The report of a finished transfer; none if the run made none.
 pub fn document(finished: &Finished) -> Result<Option<ReportDocument>> {
-    let is_report = |path: &&PathBuf| path.to_string_lossy().ends_with("_report.json");
-    let Some(path) = finished.published.iter().find(is_report) else { return Ok(None) };
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
-    let report = serde_json::from_slice(&bytes)
-        .map_err(|error| Error::failed(format_args!("{} is not a report", path.display())).cause(error))?;
-    Ok(Some(report))
+    super::report::published(finished, "_report.json")
 }
 
 /// Shows how well the query's labels were met.

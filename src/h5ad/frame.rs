@@ -35,6 +35,11 @@ pub(super) enum Storage {
     Compound { dataset: Dataset, fields: Vec<(String, Datatype)> },
 }
 
+/// The name of a column in files that we write.
+pub(super) fn without_slash(name: &str) -> String {
+    name.replace('/', "_")
+}
+
 impl Frame {
     /// The names of the rows; numbers are rendered.
     pub fn index(&self) -> &[String] {
@@ -60,6 +65,14 @@ impl Frame {
             return Err(self.source.fault(&format!("{}/{name}", self.name), cause));
         }
         Ok(column)
+    }
+
+    /// The column that `name` means, as this file calls it: an embedding file has `_` for each `/`, since anndata cannot read
+    /// such names.
+    pub fn find(&self, name: &str) -> Option<&str> {
+        let renamed = without_slash(name);
+        let named = |wanted: &str| self.column_names.iter().find(|column| *column == wanted);
+        named(name).or_else(|| named(&renamed)).map(String::as_str)
     }
 
     /// The name under which the file stores the index.

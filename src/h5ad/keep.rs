@@ -6,7 +6,7 @@ use hdf5_metno::{Dataset, Group, LocationType};
 
 use super::element::{Class, Element};
 use super::encode::Target;
-use super::frame::{Storage, legacy_categories, referenced_categories};
+use super::frame::{Storage, legacy_categories, referenced_categories, without_slash};
 use super::source::Source;
 use super::{Frame, attribute, native, values};
 use crate::error::Result;
@@ -17,10 +17,10 @@ use crate::error::Result;
 pub(super) fn frame(target: &Target, frame: &Frame, parent: &Group, name: &str) -> Result<()> {
     let group = target.group(parent, name, "dataframe", "0.2.0")?;
     let source = frame.source();
-    let mut taken = vec![frame.index_name().replace('/', "_")];
+    let mut taken = vec![without_slash(frame.index_name())];
     index(target, source, frame, &group, &taken[0])?;
     for column in frame.column_names() {
-        let mut new_name = column.replace('/', "_");
+        let mut new_name = without_slash(column);
         while taken.contains(&new_name) {
             new_name.push('_');
         }

@@ -46,6 +46,8 @@ fn frames_of_every_age_are_kept() {
         assert_eq!(file.obs().column_names().len(), columns.len(), "{name}");
         for (old, new) in columns.iter().zip(file.obs().column_names()) {
             assert_eq!(*new, old.replace('/', "_"));
+            assert_eq!(source.obs().find(old), Some(old.as_str()), "{name}");
+            assert_eq!(file.obs().find(old), Some(new.as_str()), "{name}");
             let (old, new) = (source.obs().column(old).unwrap(), file.obs().column(new).unwrap());
             // NaN differs from itself, so what is compared is what is printed.
             assert_eq!(format!("{old:?}"), format!("{new:?}"), "{name}");

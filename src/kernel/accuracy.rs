@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::neighbours::Neighbours;
 use super::points::{Classes, Points};
 use super::score::Score;
+use super::tiles::squared_distance;
 
 /// Folds of the cross-validation.
 pub const FOLDS: usize = 5;
@@ -77,9 +78,14 @@ fn mean_accuracy(points: &Points, neighbours: &Neighbours, labels: &Classes, fol
         .map(|cell| {
             let Some(fold) = folds[cell] else { return false };
             let voter = |&other: &usize| folds[other].is_some_and(|its| its != fold);
-            let listed = if neighbours.k == 0 { &[][..] } else { neighbours.row(cell).0 };
-            let mut voters: Vec<usize> =
-                listed.iter().map(|&other| other as usize).filter(voter).take(VOTERS).collect();
+            let mut voters: Vec<usize> = neighbours
+                .row(cell)
+                .0
+                .iter()
+                .map(|&other| other as usize)
+                .filter(voter)
+                .take(VOTERS)
+                .collect();
             if voters.len() < VOTERS {
                 voters = nearest_among(points, cell, (0..folds.len()).filter(voter));
             }
@@ -101,13 +107,9 @@ fn mean_accuracy(points: &Points, neighbours: &Neighbours, labels: &Classes, fol
 /// The [`VOTERS`] of `others` that are nearest to a cell; of equally near ones the first.
 fn nearest_among(points: &Points, cell: usize, others: impl Iterator<Item = usize>) -> Vec<usize> {
     let own = points.row(cell);
-    let squared = |other: usize| {
-        let pairs = own.iter().zip(points.row(other));
-        pairs.map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>()
-    };
     let mut best: Vec<(f64, usize)> = Vec::with_capacity(VOTERS + 1);
     for other in others {
-        let distance = squared(other);
+        let distance = squared_distance(own, points.row(other));
         if best.len() == VOTERS && distance >= best[VOTERS - 1].0 {
             continue;
         }

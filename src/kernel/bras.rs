@@ -145,11 +145,11 @@ fn all_but(groups: &[Group], left_out: usize) -> Group {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::mixing_case;
+    use crate::kernel::cases;
 
     #[test]
     fn b02_names_the_labels_it_leaves_out() {
-        let (points, labels, batches) = mixing_case::read("b02_two_cell_group.h5ad");
+        let (points, labels, batches) = cases::labels_and_batches("b02_two_cell_group.h5ad");
         let score = bras(&points, &labels, &batches);
         assert!((score.value.unwrap() - 0.697987).abs() < 1e-6, "{score:?}");
         assert_eq!(score.notes, ["2 labels left out (only one batch, or as many batches as cells): C, D"]);

@@ -241,10 +241,10 @@ pub fn cilisi(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::mixing_case;
+    use crate::kernel::cases;
 
     fn both(name: &str) -> (Score, Score) {
-        let (points, labels, batches) = mixing_case::read(name);
+        let (points, labels, batches) = cases::labels_and_batches(name);
         let neighbours = nearest(&points, neighbours_for(30.0), &|_| ());
         (clisi(&neighbours, &labels, 30.0), ilisi(&neighbours, &batches, 30.0))
     }

@@ -4,6 +4,8 @@ pub mod check;
 pub mod classify;
 pub mod pca;
 
+#[cfg(test)]
+mod cases;
 pub mod measure;
 pub mod points;
 pub mod score;
@@ -22,8 +24,6 @@ pub mod accuracy;
 pub mod bras;
 pub mod kbet;
 pub mod lisi;
-#[cfg(test)]
-mod mixing_case;
 mod omission;
 pub mod silhouette;
 

@@ -14,6 +14,16 @@ pub(super) fn distinct(cells: usize, count: usize, seed: u64) -> Vec<u32> {
     drawn
 }
 
+/// Keeps `count` of `members`, each as likely, in a random order; all if there are no more.
+pub(super) fn keep<T>(members: &mut Vec<T>, count: usize, random: &mut fastrand::Rng) {
+    // The first places of a shuffle.
+    for place in 0..count.min(members.len()) {
+        let other = random.usize(place..members.len());
+        members.swap(place, other);
+    }
+    members.truncate(count);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -125,13 +125,10 @@ impl Match {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::h5ad::{H5ad, Slot};
+    use crate::kernel::cases;
     use crate::kernel::leiden::tests::{blobs, graph_of};
     use crate::kernel::points::Points;
-    use crate::matrix::RowBlocks;
 
     /// Labels of so many equal clusters.
     fn clusters(cells: usize, count: usize) -> Vec<u32> {
@@ -199,32 +196,12 @@ mod tests {
         assert!(seen.iter().all(|share| (0.0..=1.0).contains(share)) && seen.last() == Some(&1.0));
     }
 
-    /// X of a file that stores every value.
-    fn embedding(file: &H5ad) -> Points {
-        let matrix = file.matrix(&Slot::X).expect("the file has X");
-        let mut values = Vec::new();
-        matrix
-            .for_each_block(&mut |block| {
-                values.extend(block.values.iter().map(|&value| value as f32));
-                Ok(())
-            })
-            .expect("X can be read");
-        Points::new(values, matrix.shape().1)
-    }
-
     /// The embedding and labels of a case file, sorted by cell name.
     fn case(name: &str) -> (Points, Classes) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name);
-        let file = H5ad::open(&path).expect("the case opens");
-        let labels = file.obs().column("cell_type").expect("the case has labels").labels();
-        let names: Vec<&str> = labels
-            .codes
-            .iter()
-            .map(|code| labels.classes[code.expect("no label is missing") as usize].as_str())
-            .collect();
-        let mut order: Vec<usize> = (0..names.len()).collect();
+        let file = cases::open(name);
+        let mut order: Vec<usize> = (0..file.n_obs()).collect();
         order.sort_by_key(|&cell| &file.obs().index()[cell]);
-        (embedding(&file).select(&order), Classes::of(&names).select(&order))
+        (cases::points(name).select(&order), cases::classes(name, "cell_type").select(&order))
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn is_misread(path: &Path) -> bool {
 pub fn require_column(inputs: &[Input], role: Role, column: &str, option: &str) -> Result<()> {
     for input in inputs.iter().filter(|input| input.role == role) {
         let data = H5ad::open(&input.path)?;
-        if !data.obs().column_names().iter().any(|name| name == column) {
+        if data.obs().find(column).is_none() {
             let missing = data.obs().column(column).map(drop);
             missing.map_err(|error| error.hint(format_args!("name the column with `{option}`")))?;
         }

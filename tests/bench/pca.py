@@ -6,18 +6,15 @@
 Run it with a Python that has scanpy, on a quiet machine. The counts are synthetic: negative binomial, 15 cell types,
 5,000 genes, from a fixed seed; the .h5ad files stay in --directory and are used again. Prints wall time, CPU time and
 peak memory of each process, their ratios, and how well the two embeddings agree (columns up to sign).
-
-The timing process imports nothing large and leaves everything else to child processes: Linux counts the memory of a
-parent at the time of the fork towards the peak of its child.
 """
 
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
-import time
+
+from processes import child, measure
 
 GENES = 5000
 TYPES = 15
@@ -72,22 +69,6 @@ def run_scanpy(data, output, solver):
     anndata.AnnData(adata.obsm["X_pca"], obs=adata.obs).write_h5ad(output)
 
 
-def measure(command):
-    """Wall seconds, CPU seconds and peak bytes of a command; stops at a failure."""
-    # Both variables force slow BLAS kernels where they are set, which would flatter us.
-    hidden = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-    environment = {key: value for key, value in os.environ.items() if key not in hidden}
-    start = time.monotonic()
-    child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    message = child.stderr.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    wall = time.monotonic() - start
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
-        sys.exit(f"{command} failed with {child.returncode}:\n{message.decode(errors='replace')}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
-
-
 def best(command, runs):
     """The run with the least wall time, and the largest peak of all."""
     measured = [measure(command) for _ in range(runs)]
@@ -102,11 +83,6 @@ def print_agreement(ours, theirs):
 
     a, b = (np.asarray(anndata.read_h5ad(path).X, dtype=np.float64) for path in (ours, theirs))
     print(f"{min(abs(np.corrcoef(a[:, column], b[:, column])[0, 1]) for column in range(20)):.7f}")
-
-
-def child(*arguments):
-    """The command that runs one of this file's own functions in a process of its own."""
-    return [sys.executable, __file__, "--child", *map(str, arguments)]
 
 
 def main():
@@ -127,7 +103,7 @@ def main():
     for cells in map(int, options.cells.split(",")):
         data = options.directory / f"counts_{cells}.h5ad"
         if not data.exists():
-            subprocess.run(child("counts", data, cells), check=True)
+            subprocess.run(child(__file__, "counts", data, cells), check=True)
         ours = options.directory / f"pca_{cells}.h5ad"
         spec = options.directory / f"spec_{cells}.json"
         spec.write_text(json.dumps({"data": str(data.resolve()), "output": str(ours.resolve()), **RECIPE}))
@@ -136,9 +112,9 @@ def main():
         print(columns.format(cells, "scfoundry", f"{wall:.2f}", f"{cpu:.2f}", peak // 1_000_000, "", "", ""))
         for solver in options.solvers.split(","):
             theirs = options.directory / f"scanpy_{cells}_{solver}.h5ad"
-            their_wall, their_cpu, their_peak = best(child("scanpy", data, theirs, solver), options.runs)
+            their_wall, their_cpu, their_peak = best(child(__file__, "scanpy", data, theirs, solver), options.runs)
             agreement = subprocess.run(
-                child("agreement", ours, theirs), check=True, capture_output=True, text=True
+                child(__file__, "agreement", ours, theirs), check=True, capture_output=True, text=True
             ).stdout.strip()
             ratios = f"{their_wall / wall:.1f}x", f"1/{their_peak / peak:.1f}"
             values = f"{their_wall:.2f}", f"{their_cpu:.2f}", their_peak // 1_000_000

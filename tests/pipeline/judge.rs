@@ -1,12 +1,12 @@
 //! The embedding that the command writes against the one that scanpy computes from the same file.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::place::{Place, case, demo, embedding};
+use crate::python;
 
 /// Leading components that are compared one by one.
 const COMPARED: usize = 20;
@@ -15,15 +15,6 @@ const COMPARED: usize = 20;
 struct Answer {
     variance_ratio: Vec<f64>,
     scores: Vec<Vec<f64>>,
-}
-
-fn python(script: &str, arguments: &[&str]) -> Vec<u8> {
-    let python = std::env::var_os("SCFOUNDRY_TEST_PYTHON")
-        .expect("set SCFOUNDRY_TEST_PYTHON to a Python that has scanpy 1.11.5");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge").join(script);
-    let output = Command::new(python).arg(script).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
 }
 
 #[test]
@@ -41,7 +32,7 @@ fn judge_embeddings_of_the_command_equal_scanpy() {
 
     let pairs: Vec<&str> =
         files.iter().zip(&outputs).flat_map(|(a, b)| [a.to_str().unwrap(), b.to_str().unwrap()]).collect();
-    python("embedding_keeps.py", &pairs);
+    python::run("embedding_keeps.py", &pairs, "");
 
     let dims: Vec<usize> = outputs.iter().map(|output| embedding(output).0).collect();
     assert_eq!(dims, [50; 5]);
@@ -51,7 +42,8 @@ fn judge_embeddings_of_the_command_equal_scanpy() {
         .map(|(file, dims)| json!({"case": file, "n_top": 2000, "n_comps": dims}))
         .collect();
     let answers: Vec<Answer> =
-        serde_json::from_slice(&python("pca_scanpy.py", &[&Value::from(requests).to_string()])).unwrap();
+        serde_json::from_slice(&python::run("pca_scanpy.py", &[Value::from(requests).to_string()], ""))
+            .unwrap();
     for (output, answer) in outputs.iter().zip(answers) {
         assert_equal(output, &answer);
     }

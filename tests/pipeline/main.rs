@@ -13,6 +13,8 @@ mod judge;
 mod lint;
 mod main_job;
 mod place;
+#[path = "../judge/python.rs"]
+mod python;
 mod rendering;
 mod signals;
 mod sweeps;

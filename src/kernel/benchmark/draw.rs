@@ -1,6 +1,7 @@
 //! Cells for the batch metrics: a draw that keeps the shares of labels and batches.
 
 use crate::kernel::points::Classes;
+use crate::kernel::sample;
 
 /// Seed of the draw, the known Python command's.
 pub const SEED: u64 = 17;
@@ -21,12 +22,7 @@ pub fn stratified(labels: &Classes, batches: &Classes, most: usize, seed: u64) -
         .into_iter()
         .zip(quotas(&sizes, most))
         .flat_map(|(mut members, quota)| {
-            // The first `quota` places of a shuffle.
-            for place in 0..quota {
-                let other = random.usize(place..members.len());
-                members.swap(place, other);
-            }
-            members.truncate(quota);
+            sample::keep(&mut members, quota, &mut random);
             members
         })
         .collect();

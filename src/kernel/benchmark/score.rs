@@ -15,9 +15,6 @@ use crate::kernel::{accuracy, bras, graph, kbet, kmeans, lisi, silhouette};
 /// Perplexity of the LISI family.
 const PERPLEXITY: f64 = 30.0;
 
-/// Neighbours of the LISI family: three times the perplexity, the cell itself counted.
-const LISI_NEIGHBOURS: usize = 89;
-
 /// Neighbours of kBET: 50, the cell itself counted.
 const KBET_NEIGHBOURS: usize = 49;
 
@@ -123,7 +120,7 @@ impl Part<'_> {
     }
 
     fn neighbours(&mut self, name: &str) -> Neighbours {
-        self.run(name, |points, _, tick| nearest(points, LISI_NEIGHBOURS, tick))
+        self.run(name, |points, _, tick| nearest(points, lisi::neighbours_for(PERPLEXITY), tick))
     }
 
     fn bio(mut self, clustering: Clustering) -> (Vec<u32>, Vec<MetricScore>, Neighbours) {

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::Groups;
 use crate::error::Result;
 use crate::kernel::points::Points;
+use crate::kernel::tiles::widest;
 use crate::matrix::RowBlocks;
 
 /// Overdispersion.
@@ -213,7 +214,10 @@ impl Totals {
 
 /// Sum and sum of squares of the residuals of a gene that no cell has.
 fn as_if_zero(libraries: &[f64], share: f64, limit: f64) -> (f64, f64) {
-    pulp::Arch::new().dispatch(|| zero_sums(libraries, share, limit))
+    widest(
+        #[inline(always)]
+        || zero_sums(libraries, share, limit),
+    )
 }
 
 /// In eight lanes. A count of 0 leaves `-sqrt(mu / (1 + mu / theta))`.

@@ -5,6 +5,11 @@ use super::Graph;
 impl Graph {
     /// The connected component of each node; components are numbered from 0 by their first node.
     pub fn components(&self) -> Vec<u32> {
+        self.components_along(|_, _| true)
+    }
+
+    /// [`Graph::components`] when only the edges between nodes that `joins` counts.
+    pub fn components_along(&self, joins: impl Fn(usize, usize) -> bool) -> Vec<u32> {
         const NONE: u32 = u32::MAX;
         let mut component = vec![NONE; self.len()];
         let (mut waiting, mut found) = (Vec::new(), 0);
@@ -16,9 +21,10 @@ impl Graph {
             waiting.push(first);
             while let Some(node) = waiting.pop() {
                 for &other in self.row(node).0 {
-                    if component[other as usize] == NONE {
-                        component[other as usize] = found;
-                        waiting.push(other as usize);
+                    let other = other as usize;
+                    if component[other] == NONE && joins(node, other) {
+                        component[other] = found;
+                        waiting.push(other);
                     }
                 }
             }

@@ -1,4 +1,4 @@
-use super::super::mixing_case;
+use super::super::cases;
 use super::super::points::Points;
 use super::transitions::Transitions;
 use super::*;
@@ -18,7 +18,7 @@ fn one_label(cells: usize) -> Classes {
 
 #[test]
 fn b05_states_its_neighbours() {
-    let (points, labels, batches) = mixing_case::read("b05_tiny_24_cells.h5ad");
+    let (points, labels, batches) = cases::labels_and_batches("b05_tiny_24_cells.h5ad");
     let graph = Graph::connectivities(&nearest(&points, 49, &|_| ()));
     let score = kbet(&graph, &labels, &batches, &|_| ());
     assert!((0.0..=1.0).contains(&score.value.unwrap()));

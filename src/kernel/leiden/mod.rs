@@ -12,7 +12,7 @@ use fastrand::Rng;
 use super::graph::Graph;
 use moving::move_nodes;
 use network::{Aggregate, Network};
-use partition::{number_by_size, renumber};
+use partition::number_by_size;
 use refinement::refine;
 
 /// Clusters of a graph that maximise [`modularity`], numbered by size, largest first, equal ones by their first node.
@@ -122,25 +122,5 @@ impl Level {
 
 /// Splits communities into their connected components, which never lowers modularity.
 fn connected_parts(graph: &Graph, labels: &[u32]) -> Vec<u32> {
-    const NONE: u32 = u32::MAX;
-    let mut parts = vec![NONE; labels.len()];
-    let mut waiting = Vec::new();
-    for first in 0..labels.len() {
-        if parts[first] != NONE {
-            continue;
-        }
-        parts[first] = first as u32;
-        waiting.push(first);
-        while let Some(node) = waiting.pop() {
-            for &other in graph.row(node).0 {
-                let other = other as usize;
-                if parts[other] == NONE && labels[other] == labels[first] {
-                    parts[other] = first as u32;
-                    waiting.push(other);
-                }
-            }
-        }
-    }
-    renumber(&mut parts);
-    parts
+    graph.components_along(|node, other| labels[node] == labels[other])
 }

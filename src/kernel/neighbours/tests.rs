@@ -1,10 +1,7 @@
-use std::path::Path;
-
 use rayon::prelude::*;
 
 use super::*;
-use crate::h5ad::H5ad;
-use crate::kernel::tasks::embedding;
+use crate::kernel::cases;
 
 fn quiet(_: f64) {}
 
@@ -161,13 +158,9 @@ fn same_bits_for_any_thread_count() {
 
 #[test]
 fn b11_neighbours_do_not_depend_on_the_unit() {
-    let read = |name: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name);
-        embedding::points(&H5ad::open(&path).unwrap()).unwrap()
-    };
-    let unit = nearest(&read("b11_lisi_unit.h5ad"), 90, &quiet);
+    let unit = nearest(&cases::points("b11_lisi_unit.h5ad"), 90, &quiet);
     for name in ["b11_lisi_unit.h5ad", "b11_lisi_x1e6.h5ad", "b11_lisi_x1em6.h5ad"] {
-        let points = read(name);
+        let points = cases::points(name);
         let found = nearest(&points, 90, &quiet);
         assert_exact(&found, &plain(&points, &points, 90, true), name);
         let same = found.indices.iter().zip(&unit.indices).filter(|(a, b)| a == b).count();

@@ -1,19 +1,11 @@
-use std::path::Path;
-
 use super::*;
-use crate::h5ad::H5ad;
-use crate::kernel::tasks::embedding;
+use crate::kernel::cases;
 
 fn quiet(_: f64) {}
 
 /// The embedding of a case, and the classes in a column.
 fn case(name: &str, column: &str) -> (Points, Classes) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name);
-    let file = H5ad::open(&path).unwrap();
-    let labels = file.obs().column(column).unwrap().labels();
-    let names: Vec<&str> =
-        labels.codes.iter().map(|code| labels.classes[code.unwrap() as usize].as_str()).collect();
-    (embedding::points(&file).unwrap(), Classes::of(&names))
+    (cases::points(name), cases::classes(name, column))
 }
 
 fn value(points: &Points, classes: &Classes) -> f64 {

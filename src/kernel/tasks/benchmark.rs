@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use super::labels::{classes, column};
 use super::progress::Progress;
-use super::{embedding, open, usage, write_json};
+use super::{embedding, measured, open, read_documents, usage, write_json};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::h5ad::H5ad;
@@ -18,7 +18,6 @@ use crate::kernel::benchmark::{Clustering, Metrics, Sample, plot, tables, totals
 use crate::kernel::measure::Meter;
 use crate::kernel::points::{Classes, Points};
 use crate::ui::Ui;
-use crate::usage::Usage;
 
 /// What the benchmark task is told.
 #[derive(Debug, Deserialize)]
@@ -95,8 +94,8 @@ impl Cells {
             }
             (_, false) => None,
         };
-        let labels = column(data, &spec.label_key)?;
-        let batches = batch_key.map(|key| column(data, key)).transpose()?;
+        let labels = column(data.obs(), &spec.label_key)?;
+        let batches = batch_key.map(|key| column(data.obs(), key)).transpose()?;
         let mut notes = Vec::new();
         let mut rows: Vec<usize> = (0..data.n_obs()).collect();
         for (key, column) in [(Some(&spec.label_key), Some(&labels)), (batch_key, batches.as_ref())] {
@@ -119,11 +118,8 @@ impl Cells {
         }
         let names = data.obs().index();
         rows.sort_by(|&a, &b| names[a].cmp(&names[b]).then(a.cmp(&b)));
-        let all = embedding::points(data)?;
-        let in_order = rows.iter().enumerate().all(|(place, &row)| place == row) && rows.len() == all.len();
-        let points = if in_order { all } else { all.select(&rows) };
         Ok(Cells {
-            points,
+            points: embedding::rows(data, &rows)?,
             labels: classes(&labels, &rows),
             batches: batches.map(|batches| classes(&batches, &rows)),
             rows,
@@ -165,7 +161,8 @@ pub struct RankSpec {
 
 /// Writes the tables of all samples: long and wide per method and group, per sample, the ranking, the document, the picture.
 pub fn rank(spec: &RankSpec) -> Result<()> {
-    let samples = read_samples(&spec.scores)?;
+    let mut samples: Vec<Sample> = read_documents(&spec.scores)?;
+    samples.sort_by(|a, b| (&a.method, &a.sample_id).cmp(&(&b.method, &b.sample_id)));
     let totals = totals::rank(&samples);
     let clustering = spec.clustering;
     let mut by_method: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
@@ -196,10 +193,7 @@ pub fn rank(spec: &RankSpec) -> Result<()> {
         ids.dedup();
         spec.write(&format!("{stem}_scores.svg"), &plot::svg(&totals, clustering, ids.len()))?;
     }
-    let mut usage = Usage::new("kernel");
-    usage.device = Some("cpu".to_owned());
-    usage.measure_process();
-    usage.write(atomic::folder_of(&spec.output))
+    measured().write(atomic::folder_of(&spec.output))
 }
 
 impl RankSpec {
@@ -209,17 +203,4 @@ impl RankSpec {
         std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         atomic::write(&path, text.as_bytes())
     }
-}
-
-/// All score files of a directory, in the order of methods and samples.
-fn read_samples(folder: &Path) -> Result<Vec<Sample>> {
-    let mut samples: Vec<Sample> = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(Error::io("read", folder))? {
-        let path = entry.map_err(Error::io("read", folder))?.path();
-        let text = std::fs::read(&path).map_err(Error::io("read", &path))?;
-        let damaged = |error| Error::input(format_args!("{} is not valid", path.display())).cause(error);
-        samples.push(serde_json::from_slice(&text).map_err(damaged)?);
-    }
-    samples.sort_by(|a, b| (&a.method, &a.sample_id).cmp(&(&b.method, &b.sample_id)));
-    Ok(samples)
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::fitted::{self, Meta, SEED};
+use super::labels::{classes, column};
 use super::{embedding, open, usage, write_json};
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -126,21 +127,19 @@ struct Reference {
 
 impl Reference {
     fn read(file: &H5ad, label_key: &str) -> Result<Reference> {
-        let Labels { classes, codes } = file.obs().column(label_key)?.labels();
-        let points = embedding::points(file)?;
+        let labels = column(file.obs(), label_key)?;
         let names = file.obs().index();
-        let mut cells: Vec<usize> = (0..names.len()).filter(|&cell| codes[cell].is_some()).collect();
+        let mut cells: Vec<usize> = (0..names.len()).filter(|&cell| labels.codes[cell].is_some()).collect();
         if cells.is_empty() {
             return Err(Error::input(format_args!("no cell of {} has a {label_key}", file.path().display()))
                 .hint("name another column with `--label-key`"));
         }
         cells.sort_by(|&a, &b| names[a].cmp(&names[b]));
-        let labels: Vec<&str> =
-            cells.iter().filter_map(|&cell| Some(classes[codes[cell]? as usize].as_str())).collect();
-        let unlabelled = names.len() - cells.len();
-        let as_it_is = cells.iter().copied().eq(0..names.len());
-        let points = if as_it_is { points } else { points.select(&cells) };
-        Ok(Reference { points, classes: Classes::of(&labels), unlabelled })
+        Ok(Reference {
+            points: embedding::rows(file, &cells)?,
+            classes: classes(&labels, &cells),
+            unlabelled: names.len() - cells.len(),
+        })
     }
 }
 
@@ -202,10 +201,10 @@ fn table(header: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> Result
 
 /// How well the query's own labels were met, where it has some.
 fn scores(query: &H5ad, label_key: &str, predicted: &[&str], known: &[String]) -> Result<Report> {
-    if !query.obs().column_names().iter().any(|name| name == label_key) {
+    if query.obs().find(label_key).is_none() {
         return Ok(without_labels(predicted.len(), &format!("the query has no obs column {label_key:?}")));
     }
-    let Labels { classes, codes } = query.obs().column(label_key)?.labels();
+    let Labels { classes, codes } = column(query.obs(), label_key)?;
     let truth: Vec<Option<&str>> =
         codes.iter().map(|code| code.map(|code| classes[code as usize].as_str())).collect();
     Ok(report(&truth, predicted, known))

@@ -42,6 +42,13 @@ pub fn points(file: &H5ad) -> Result<Points> {
     }
 }
 
+/// The cells of the given rows, in that order; errors as [`points`].
+pub fn rows(file: &H5ad, rows: &[usize]) -> Result<Points> {
+    let all = points(file)?;
+    let as_it_is = rows.iter().copied().eq(0..all.len());
+    Ok(if as_it_is { all } else { all.select(rows) })
+}
+
 fn not_finite(path: &Path, broken: usize, cells: usize, first: &str) -> Error {
     Error::input(format_args!("{broken} of {cells} cells are not finite, first {first}"))
         .cause(format_args!("X of {} holds NaN or infinite values there", path.display()))
@@ -50,25 +57,19 @@ fn not_finite(path: &Path, broken: usize, cells: usize, first: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-
-    fn case(name: &str) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name)
-    }
+    use crate::kernel::cases;
 
     #[test]
     fn b07_says_how_many_cells_are_not_finite_and_which_is_the_first() {
-        let file = H5ad::open(&case("b07_nan_inf_embedding.h5ad")).unwrap();
+        let file = cases::open("b07_nan_inf_embedding.h5ad");
         let error = points(&file).unwrap_err();
         assert_eq!(error.message, "3 of 80 cells are not finite, first cell0005");
     }
 
     #[test]
     fn an_embedding_is_read_whole() {
-        let file = H5ad::open(&case("b09_four_blobs.h5ad")).unwrap();
-        let points = points(&file).unwrap();
+        let points = points(&cases::open("b09_four_blobs.h5ad")).unwrap();
         assert_eq!((points.len(), points.dims()), (200, 6));
     }
 }

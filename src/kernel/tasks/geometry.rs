@@ -1,15 +1,16 @@
 //! `geometry` probes one embedding against its counts, `tabulate` joins the rows of all.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::labels::column;
 use super::progress::Progress;
-use super::{Counts, embedding, open, usage};
+use super::{Counts, embedding, measured, open, read_documents, usage, write_json};
 use crate::atomic;
 use crate::error::{Error, Kind, Result};
-use crate::h5ad::{Column, Frame, H5ad, Slot};
+use crate::h5ad::{Column, Frame, H5ad, Labels, Slot};
 use crate::kernel::geometry::Groups;
 use crate::kernel::geometry::preservation::{Preservation, rnx};
 use crate::kernel::geometry::row::{Probes, Record, Row, table};
@@ -17,8 +18,8 @@ use crate::kernel::geometry::standard::Standard;
 use crate::kernel::geometry::{anisotropy, dimension, effects, twonn};
 use crate::kernel::measure::Meter;
 use crate::kernel::points::Points;
+use crate::kernel::sample;
 use crate::ui::Ui;
-use crate::usage::Usage;
 
 /// What the geometry task is told.
 #[derive(Debug, Deserialize)]
@@ -68,9 +69,7 @@ pub fn geometry(spec: &GeometrySpec, ui: &Ui) -> Result<()> {
     let mut usage = usage(&data, meter.phases().to_vec(), notes.clone());
     usage.cells = Some(row.n_cells_used as u64);
     let record = Record { schema: 1, row, notes, phases: meter.phases().to_vec() };
-    let text = serde_json::to_string_pretty(&record)
-        .map_err(|error| Error::failed("cannot write the record as JSON").cause(error))?;
-    atomic::write(&spec.record, format!("{text}\n").as_bytes())?;
+    write_json(&spec.record, &record)?;
     usage.write(atomic::folder_of(&spec.table))
 }
 
@@ -123,8 +122,8 @@ impl Cells {
         let own: Vec<usize> = used.iter().map(|name| data_rows[name]).collect();
         let mut groups = |key: &str, absent: &str, otherwise: Groups| -> Result<Groups> {
             for (frame, rows) in [(data.obs(), &own), (file.obs(), &rows)] {
-                if let Some(column) = column(frame, key)? {
-                    return Ok(select(&column, rows));
+                if frame.find(key).is_some() {
+                    return Ok(select(&column(frame, key)?, rows));
                 }
             }
             notes.push(format!("obs has no column {key}: {absent}"));
@@ -133,7 +132,7 @@ impl Cells {
         let none = Groups { names: Vec::new(), codes: vec![None; used.len()] };
         let labels = groups(&spec.label_key, "metrics of cell types are NA", none)?;
         let batches = groups(&spec.batch_key, "all cells are one batch", Groups::single(used.len()))?;
-        let points = embedding::points(file)?.select(&rows);
+        let points = embedding::rows(file, &rows)?;
         Ok((Cells { points, labels, batches, cell_of_row, seed }, notes))
     }
 
@@ -232,12 +231,8 @@ fn draw<'a>(names: &[&'a str], most: usize, seed: u64) -> Vec<&'a str> {
     if names.len() <= most {
         return names.to_vec();
     }
-    let mut random = fastrand::Rng::with_seed(seed);
     let mut places: Vec<usize> = (0..names.len()).collect();
-    for place in 0..most {
-        places.swap(place, random.usize(place..names.len()));
-    }
-    places.truncate(most);
+    sample::keep(&mut places, most, &mut fastrand::Rng::with_seed(seed));
     places.sort_unstable();
     places.into_iter().map(|place| names[place]).collect()
 }
@@ -248,16 +243,7 @@ fn seed(given: u64, dataset: &str) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A column, if there is one. An embedding file has `_` for the `/` in a column's name.
-fn column(frame: &Frame, key: &str) -> Result<Option<Column>> {
-    let renamed = key.replace('/', "_");
-    let names = frame.column_names();
-    let name = [key, renamed.as_str()].into_iter().find(|name| names.iter().any(|other| other == name));
-    name.map(|name| frame.column(name)).transpose()
-}
-
-fn select(column: &Column, rows: &[usize]) -> Groups {
-    let labels = column.labels();
+fn select(labels: &Labels, rows: &[usize]) -> Groups {
     let name = |row: &usize| labels.codes[*row].map(|code| labels.classes[code as usize].as_str());
     Groups::of(&rows.iter().map(name).collect::<Vec<Option<&str>>>())
 }
@@ -273,7 +259,7 @@ fn candidates(var: &Frame) -> Result<Vec<bool>> {
         })
         .collect();
     for key in ["mt", "ercc"] {
-        if let Some(Column::Bool(values)) = column(var, key)? {
+        if let Some(Column::Bool(values)) = var.find(key).map(|name| var.column(name)).transpose()? {
             for (candidate, value) in candidates.iter_mut().zip(values) {
                 *candidate &= value != Some(true);
             }
@@ -293,27 +279,14 @@ pub struct TabulateSpec {
 
 /// Joins the rows of all embeddings, ordered by method and data set.
 pub fn tabulate(spec: &TabulateSpec) -> Result<()> {
-    let mut rows = read_rows(&spec.records)?;
+    let records: Vec<Record> = read_documents(&spec.records)?;
+    let mut rows: Vec<Row> = records.into_iter().map(|record| record.row).collect();
     rows.sort_by(|a, b| {
         let key = |row: &Row| (row.method.clone(), row.dataset_id.clone(), row.embedding_file.clone());
         key(a).cmp(&key(b))
     });
     atomic::write(&spec.table, &table(&rows)?)?;
-    let mut usage = Usage::new("kernel");
-    usage.device = Some("cpu".to_owned());
-    usage.measure_process();
-    usage.write(atomic::folder_of(&spec.table))
-}
-
-fn read_rows(folder: &Path) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(Error::io("read", folder))? {
-        let path = entry.map_err(Error::io("read", folder))?.path();
-        let text = std::fs::read(&path).map_err(Error::io("read", &path))?;
-        let damaged = |error| Error::input(format_args!("{} is not valid", path.display())).cause(error);
-        rows.push(serde_json::from_slice::<Record>(&text).map_err(damaged)?.row);
-    }
-    Ok(rows)
+    measured().write(atomic::folder_of(&spec.table))
 }
 
 #[cfg(test)]

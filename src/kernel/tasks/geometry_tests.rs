@@ -1,10 +1,9 @@
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::*;
-
-fn case(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name)
-}
+use crate::kernel::cases::{self, path as case};
 
 fn quiet() -> Ui {
     Ui { quiet: true, ..Ui::default() }
@@ -49,10 +48,7 @@ fn b12_cells_are_paired_by_name() {
 
 #[test]
 fn b12_by_position_there_is_only_chance() {
-    let (file, data) = (
-        H5ad::open(&case("b12_embedding_147_shuffled.h5ad")).unwrap(),
-        H5ad::open(&case("b12_data.h5ad")).unwrap(),
-    );
+    let (file, data) = (cases::open("b12_embedding_147_shuffled.h5ad"), cases::open("b12_data.h5ad"));
     let points = embedding::points(&file).unwrap();
     let rows: Vec<Option<u32>> = (0..150).map(|row| (row < 147).then_some(row)).collect();
     let counts = Counts { matrix: data.matrix(&Slot::X).unwrap(), data: &data };

@@ -1,16 +1,12 @@
 //! Columns of obs as the scoring tasks read them.
 
 use crate::error::Result;
-use crate::h5ad::{H5ad, Labels};
+use crate::h5ad::{Frame, Labels};
 use crate::kernel::points::Classes;
 
-/// A column as classes. An embedding file has `_` for the `/` in a column's name.
-pub fn column(data: &H5ad, key: &str) -> Result<Labels> {
-    let names = data.obs().column_names();
-    let renamed = key.replace('/', "_");
-    let there = |name: &str| names.iter().any(|column| column == name);
-    let name = if !there(key) && there(&renamed) { &renamed } else { key };
-    Ok(data.obs().column(name)?.labels())
+/// A column as classes.
+pub fn column(frame: &Frame, key: &str) -> Result<Labels> {
+    Ok(frame.column(frame.find(key).unwrap_or(key))?.labels())
 }
 
 /// The classes of the given rows; rows without one are left out.

@@ -11,7 +11,8 @@ mod project;
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::check::{self, Role};
 use super::pca;
@@ -113,9 +114,7 @@ pub fn check(spec: &CheckSpec) -> Result<()> {
         profile: spec.profile.as_ref(),
     };
     let report = check::check(&data, &request)?;
-    let document = serde_json::to_string_pretty(&report)
-        .map_err(|error| Error::failed("cannot write the report as JSON").cause(error))?;
-    atomic::write(&spec.json, format!("{document}\n").as_bytes())?;
+    write_json(&spec.json, &report)?;
     atomic::write(&spec.text, format!("{}\n", report.to_string().trim_end()).as_bytes())?;
     usage(&data, Vec::new(), Vec::new()).write(atomic::folder_of(&spec.text))
 }
@@ -126,13 +125,19 @@ fn open(path: &Path) -> Result<H5ad> {
 }
 
 fn usage(data: &H5ad, phases: Vec<Phase>, warnings: Vec<String>) -> Usage {
-    let mut usage = Usage::new("kernel");
+    let mut usage = measured();
     usage.cells = Some(data.n_obs() as u64);
     usage.genes = Some(data.n_vars() as u64);
-    usage.device = Some("cpu".to_owned());
     usage.threads = u32::try_from(rayon::current_num_threads()).ok();
     usage.phases = phases;
     usage.warnings = warnings;
+    usage
+}
+
+/// What this process has used so far.
+fn measured() -> Usage {
+    let mut usage = Usage::new("kernel");
+    usage.device = Some("cpu".to_owned());
     usage.measure_process();
     usage
 }
@@ -183,7 +188,19 @@ impl Counts<'_> {
     }
 }
 
-fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<()> {
+/// All JSON documents of a directory, in no order.
+fn read_documents<T: DeserializeOwned>(folder: &Path) -> Result<Vec<T>> {
+    let mut documents = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(Error::io("read", folder))? {
+        let path = entry.map_err(Error::io("read", folder))?.path();
+        let text = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        let damaged = |error| Error::input(format_args!("{} is not valid", path.display())).cause(error);
+        documents.push(serde_json::from_slice(&text).map_err(damaged)?);
+    }
+    Ok(documents)
+}
+
+fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::failed("cannot write the result as JSON").cause(error))?;
     atomic::write(path, format!("{text}\n").as_bytes())
