@@ -12,8 +12,6 @@ use super::points::Classes;
 
 /// Iterations of each run, as scanpy's igraph flavour makes.
 const ITERATIONS: usize = 2;
-/// Resolutions that are run side by side before the next ones are decided on.
-const GROUP: usize = 5;
 /// Resolutions in a row that have to be past the match before the sweep stops.
 const PAST: usize = 5;
 
@@ -70,23 +68,25 @@ fn choose(run: &(dyn Fn(f64) -> Vec<u32> + Sync), truth: &Classes, past: usize, 
         tick((finished.fetch_add(1, Ordering::Relaxed) + 1).min(FINE) as f64 / (FINE + 1) as f64);
         attempt
     };
-    let mut sweep = Sweep { classes: truth.len(), best: attempt(0), past: 0, most: 0 };
-    sweep.most = sweep.best.clusters;
+    // Two for each thread before it is seen whether to go on: they take unequal times.
+    let side_by_side = 2 * rayon::current_num_threads();
+    let group_from = |step: usize| -> Vec<Match> {
+        let end = (step + side_by_side).min(if step < FINE { FINE } else { FINE + COARSE });
+        (step..end).into_par_iter().map(attempt).collect()
+    };
+    let (first, mut group) = rayon::join(|| attempt(0), || group_from(1));
+    let mut sweep = Sweep { classes: truth.len(), most: first.clusters, best: first, past: 0 };
     let mut step = 1;
-    'sweep: while step < FINE + COARSE {
-        if step >= FINE && sweep.most >= truth.len() {
-            break;
-        }
-        let end = (step + GROUP).min(if step < FINE { FINE } else { FINE + COARSE });
-        let group: Vec<Match> = (step..end).into_par_iter().map(attempt).collect();
+    'sweep: loop {
         for next in group {
             sweep.take(next);
-            let reached = step >= FINE && sweep.most >= truth.len();
             step += 1;
-            if sweep.past >= past || reached {
+            let reached = step >= FINE && sweep.most >= truth.len();
+            if sweep.past >= past || reached || step == FINE + COARSE {
                 break 'sweep;
             }
         }
+        group = group_from(step);
     }
     tick(1.0);
     Match { tried: step, ..sweep.best }

@@ -83,7 +83,7 @@ def run_python(data, output):
     labels = adata.obs["cell_type"].astype(str).to_numpy()
     batches = adata.obs["batch_id"].astype(str).to_numpy()
     wanted = len(np.unique(labels))
-    sc.pp.neighbors(adata, n_neighbors=15, use_rep="X")
+    sc.pp.neighbors(adata, n_neighbors=15, use_rep="X", transformer="sklearn")
     tried = []
     resolutions = [round(0.1 * step, 1) for step in range(1, 31)]
     for resolution in resolutions:
@@ -116,7 +116,8 @@ def run_python(data, output):
         found = len(np.unique(batches[mask]))
         if mask.sum() >= 10 and found >= 2:
             part = neighbours(values[mask], LISI)
-            lisi = scib_metrics.lisi_knn(part, batches[mask], perplexity=min(PERPLEXITY, mask.sum() - 1))
+            perplexity = min(PERPLEXITY, (mask.sum() - 1) // 3)
+            lisi = scib_metrics.lisi_knn(part, batches[mask], perplexity=perplexity)
             within.append(np.clip((lisi - 1) / (found - 1), 0, 1))
     scores["CiLISI"] = np.concatenate(within).mean()
     pathlib.Path(output).write_text(json.dumps({name: float(value) for name, value in scores.items()}))

@@ -4,6 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::super::tiles::widest;
 use super::transitions::ROWS;
 
 /// Up to `capacity` vectors of `size` entries.
@@ -50,7 +51,11 @@ impl Basis {
             .par_iter()
             .zip(vector.par_chunks(ROWS))
             .map(|(block, part)| {
-                block.chunks_exact(part.len()).take(count).map(|column| dot(column, part)).collect()
+                let columns = block.chunks_exact(part.len()).take(count);
+                widest(
+                    #[inline(always)]
+                    || columns.clone().map(|column| dot(column, part)).collect(),
+                )
             })
             .collect();
         let mut sums = vec![0.0; count];
@@ -63,9 +68,11 @@ impl Basis {
     /// Takes the combination of the first vectors by `factors` from `vector`.
     pub fn subtract(&self, factors: &[f64], vector: &mut [f64]) {
         self.blocks.par_iter().zip(vector.par_chunks_mut(ROWS)).for_each(|(block, part)| {
-            for (column, factor) in block.chunks_exact(part.len()).zip(factors) {
-                axpy(-factor, column, part);
-            }
+            let columns = block.chunks_exact(part.len()).zip(factors).filter(|(_, factor)| **factor != 0.0);
+            widest(
+                #[inline(always)]
+                || columns.clone().for_each(|(column, factor)| axpy(-factor, column, part)),
+            );
         });
     }
 
@@ -111,19 +118,23 @@ fn combine(block: &[f64], rows: usize, factors: &Mat<f64>) -> Vec<f64> {
     result
 }
 
-/// Sum of products over eight lanes that are added in order.
+const LANES: usize = 16;
+
+/// Sum of products over lanes that are added in order.
+#[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
+    let mut lanes = [0.0; LANES];
+    let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
     let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
     for (a, b) in a.zip(b) {
-        for lane in 0..8 {
+        for lane in 0..LANES {
             lanes[lane] += a[lane] * b[lane];
         }
     }
     lanes.iter().sum::<f64>() + rest
 }
 
+#[inline(always)]
 fn axpy(factor: f64, column: &[f64], target: &mut [f64]) {
     target.iter_mut().zip(column).for_each(|(target, value)| *target += factor * value);
 }

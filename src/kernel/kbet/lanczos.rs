@@ -18,6 +18,9 @@ const RESTARTS: usize = 200;
 /// Norm below which the vectors found span all that the start vector can reach.
 const EXHAUSTED: f64 = 1e-12;
 
+/// A vector that keeps this share of its length when it is orthogonalised needs no second time (Daniel et al. 1976).
+const KEPT: f64 = 0.7;
+
 /// Eigenpairs, largest magnitude first.
 pub(super) struct Eigenpairs {
     pub values: Vec<f64>,
@@ -119,16 +122,22 @@ impl<'a> Lanczos<'a> {
             self.basis.get(place, &mut vector);
             self.matrix.apply(&vector, &mut product);
             // What the recurrence knows goes first, so that the rest only removes rounding.
-            let known: Vec<f64> = (0..place).map(|other| self.projected[(other, place)]).collect();
+            let mut known: Vec<f64> = (0..=place).map(|other| self.projected[(other, place)]).collect();
+            known[place] = vector.iter().zip(&product).map(|(a, b)| a * b).sum();
             self.basis.subtract(&known, &mut product);
-            let mut own = 0.0;
+            let mut own = known[place];
+            below = norm(&product);
             for _ in 0..2 {
+                let before = below;
                 let factors = self.basis.products(place + 1, &product);
                 self.basis.subtract(&factors, &mut product);
                 own += factors[place];
+                below = norm(&product);
+                if below > KEPT * before {
+                    break;
+                }
             }
             self.projected[(place, place)] = own;
-            below = product.iter().map(|value| value * value).sum::<f64>().sqrt();
             if below > EXHAUSTED {
                 self.basis.set(place + 1, &product, 1.0 / below);
             } else {
@@ -150,9 +159,12 @@ impl<'a> Lanczos<'a> {
             let factors = self.basis.products(place, &vector);
             self.basis.subtract(&factors, &mut vector);
         }
-        let norm = vector.iter().map(|value| value * value).sum::<f64>().sqrt();
-        self.basis.set(place, &vector, 1.0 / norm);
+        self.basis.set(place, &vector, 1.0 / norm(&vector));
     }
+}
+
+fn norm(vector: &[f64]) -> f64 {
+    vector.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
 fn columns(vectors: &Mat<f64>, order: &[usize]) -> Mat<f64> {
