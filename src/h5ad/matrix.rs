@@ -20,7 +20,7 @@ use crate::matrix::{RowBlock, RowBlocks};
 
 /// Values of a block (of a dense matrix: zeros included), unless a single row has more. While a block is visited the
 /// next one is read, so two are in memory: 50 MB, and as much again of dense values.
-const VALUES_PER_BLOCK: usize = 1 << 21;
+const VALUES_PER_BLOCK: usize = 1 << 19;
 /// A block of a dense matrix grows up to this to take whole rows of chunks, which would else be decoded repeatedly.
 const MOST_DENSE_VALUES: usize = 1 << 24;
 

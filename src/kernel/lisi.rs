@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::neighbours::{Neighbours, Tick, nearest};
 use super::omission::omission;
+use super::parts;
 use super::points::{Classes, Points};
 use super::score::Score;
 
@@ -198,28 +199,29 @@ pub fn cilisi(
     perplexity: f64,
     tick: Tick<'_>,
 ) -> Score {
-    let (mut sum, mut cells, mut cut) = (0.0, 0usize, 0usize);
-    let mut left_out = Vec::new();
-    let mut done = 0;
-    for (name, members) in labels.names.iter().zip(labels.members()) {
-        let own = batches.select(&members);
-        let share = members.len() as f64 / points.len() as f64;
+    let found = parts::each(&labels.members(), tick, |_, members, tick| {
+        let own = batches.select(members);
         if members.len() < LABEL_CELLS || own.len() < 2 {
-            left_out.push(name.as_str());
-        } else {
-            let before = done as f64 / points.len() as f64;
-            let neighbours = nearest(&points.select(&members), neighbours_for(perplexity), &|part| {
-                tick(before + share * part);
-            });
-            let used = allowed(perplexity, neighbours.k);
-            cut += usize::from(used < perplexity);
-            let scale = |index: f64| ((index - 1.0) / (own.len() - 1) as f64).clamp(0.0, 1.0);
-            sum += lisi(&neighbours, &own, used).into_iter().map(scale).sum::<f64>();
-            cells += members.len();
+            return None;
         }
-        done += members.len();
+        let neighbours = nearest(&points.select(members), neighbours_for(perplexity), tick);
+        let used = allowed(perplexity, neighbours.k);
+        let scale = |index: f64| ((index - 1.0) / (own.len() - 1) as f64).clamp(0.0, 1.0);
+        let sum: f64 = lisi(&neighbours, &own, used).into_iter().map(scale).sum();
+        Some((sum, members.len(), used < perplexity))
+    });
+    let (mut sum, mut cells, mut cut) = (0.0, 0, 0);
+    let mut left_out = Vec::new();
+    for (name, found) in labels.names.iter().zip(found) {
+        match found {
+            Some((own, size, is_cut)) => {
+                sum += own;
+                cells += size;
+                cut += usize::from(is_cut);
+            }
+            None => left_out.push(name.as_str()),
+        }
     }
-    tick(1.0);
     let why = format!("fewer than {LABEL_CELLS} cells, or only one batch");
     if cells == 0 {
         return Score::missing(format!("no label has {LABEL_CELLS} cells and two batches"));

@@ -12,6 +12,7 @@ pub mod score;
 
 pub mod kmeans;
 pub mod neighbours;
+mod parts;
 mod sample;
 mod tiles;
 

@@ -4,6 +4,7 @@ use super::Groups;
 use super::residuals::{Cells, select};
 use crate::error::Result;
 use crate::kernel::neighbours::{Search, Tick, nearest};
+use crate::kernel::parts;
 use crate::kernel::points::Points;
 use crate::kernel::score::Score;
 use crate::matrix::RowBlocks;
@@ -92,25 +93,24 @@ pub fn rnx(
     }
     let most = SIZES[SIZES.len() - 1];
     let mut sums = [0.0; 3];
-    let mut done = 0;
-    for (batch, cells) in members.iter().enumerate() {
-        let share = cells.len() as f64 / all as f64;
-        let before = done as f64 / all as f64;
-        let expected = nearest(&reference.points(batch, cells), most, &|part| tick(before + share * part));
+    let of_batches = parts::each(&members, tick, |batch, cells, tick| {
+        let expected = nearest(&reference.points(batch, cells), most, tick);
         let places: Vec<usize> = cells.iter().map(|&cell| cell as usize).collect();
         let kept = nearest(&points.select(&places), most, &|_| ());
-        for search in [expected.search, kept.search] {
+        let rows = |cell: usize| (expected.row(cell).0, kept.row(cell).0);
+        (overlaps(cells.len(), rows), [expected.search, kept.search])
+    });
+    for (cells, (overlaps, searches)) in members.iter().zip(of_batches) {
+        for search in searches {
             if let Search::Approximate { recall, sampled } = search {
                 found
                     .notes
                     .push(format!("R_NX: neighbours approximate, recall {recall:.4} on {sampled} cells"));
             }
         }
-        let rows = |cell: usize| (expected.row(cell).0, kept.row(cell).0);
-        for (sum, overlap) in sums.iter_mut().zip(overlaps(cells.len(), rows)) {
+        for (sum, overlap) in sums.iter_mut().zip(overlaps) {
             *sum += overlap * cells.len() as f64;
         }
-        done += cells.len();
     }
     let values = sums.map(|sum| sum / all as f64);
     found.at = values.map(Score::number);

@@ -10,13 +10,16 @@ use super::Groups;
 use crate::error::Result;
 use crate::kernel::points::Points;
 use crate::kernel::tiles::widest;
-use crate::matrix::RowBlocks;
+use crate::matrix::{RowBlock, RowBlocks};
 
 /// Overdispersion.
 const THETA: f64 = 100.0;
 
 /// A gene counts when so many cells have it, and so many molecules in all.
 const LEAST: f64 = 10.0;
+
+/// Genes whose sums one task takes.
+const GENES: usize = 512;
 
 /// Sums of residuals are kept in steps of this, as integers: their order does not matter then.
 const STEPS: f64 = (1u64 << 40) as f64;
@@ -71,10 +74,19 @@ pub fn select(counts: &dyn RowBlocks, cells: &Cells<'_>, wanted: usize) -> Resul
         place_of[gene as usize] = Some(place as u32);
     }
     let mut entries = vec![Vec::new(); totals.library.len()];
-    each_row(counts, cells, |cell, _, columns, values| {
-        let kept = columns.iter().zip(values);
-        entries[cell] =
-            kept.filter_map(|(gene, value)| Some((place_of[*gene as usize]?, *value as f32))).collect();
+    counts.for_each_block(&mut |block| {
+        let of_row = |row: Row<'_>| {
+            let mut kept = Vec::with_capacity(row.columns.len().min(genes.len()));
+            for (gene, value) in row.columns.iter().zip(row.values) {
+                kept.extend(place_of[*gene as usize].map(|place| (place, *value as f32)));
+            }
+            kept.shrink_to_fit();
+            (row.cell, kept)
+        };
+        let found: Vec<(usize, Vec<(u32, f32)>)> =
+            rows(&block, cells).par_iter().copied().map(of_row).collect();
+        found.into_iter().for_each(|(cell, kept)| entries[cell] = kept);
+        Ok(())
     })?;
     let shares = (0..cells.batches.len())
         .flat_map(|batch| genes.iter().map(move |&gene| (batch, gene as usize)))
@@ -92,9 +104,10 @@ impl Reference {
         let mut values = vec![0f32; members.len() * genes];
         values.par_chunks_mut(genes.max(1)).zip(members).for_each(|(row, &cell)| {
             let library = self.library[cell as usize];
-            for (target, share) in row.iter_mut().zip(shares) {
-                *target = residual(0.0, library * share, limit) as f32;
-            }
+            widest(
+                #[inline(always)]
+                || zeros(library, shares, limit, row),
+            );
             for &(gene, count) in &self.entries[cell as usize] {
                 let mean = library * shares[gene as usize];
                 row[gene as usize] = residual(f64::from(count), mean, limit) as f32;
@@ -109,22 +122,24 @@ fn residual(count: f64, mean: f64, limit: f64) -> f64 {
     if mean > 0.0 { ((count - mean) / (mean + mean * mean / THETA).sqrt()).clamp(-limit, limit) } else { 0.0 }
 }
 
-/// Visits the rows of cells that take part: cell, batch, genes, counts.
-fn each_row(
-    counts: &dyn RowBlocks,
-    cells: &Cells<'_>,
-    mut visit: impl FnMut(usize, usize, &[u32], &[f64]),
-) -> Result<()> {
-    counts.for_each_block(&mut |block| {
-        for row in 0..block.rows() {
-            let Some(cell) = cells.cell_of_row[block.first_row + row] else { continue };
-            if let Some(batch) = cells.batches.codes[cell as usize] {
-                let (columns, values) = block.row(row);
-                visit(cell as usize, batch as usize, columns, values);
-            }
-        }
-        Ok(())
-    })
+/// The counts of a cell that takes part.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    cell: usize,
+    batch: usize,
+    columns: &'a [u32],
+    values: &'a [f64],
+}
+
+/// The rows of a block whose cells take part.
+fn rows<'a>(block: &RowBlock<'a>, cells: &Cells<'_>) -> Vec<Row<'a>> {
+    let row = |row: usize| {
+        let cell = cells.cell_of_row[block.first_row + row]? as usize;
+        let batch = cells.batches.codes[cell]? as usize;
+        let (columns, values) = block.row(row);
+        Some(Row { cell, batch, columns, values })
+    };
+    (0..block.rows()).filter_map(row).collect()
 }
 
 /// Sums of counts. All are whole numbers, so their order does not matter.
@@ -148,14 +163,17 @@ impl Totals {
             detected: vec![0.0; genes],
             genes,
         };
-        each_row(counts, cells, |cell, batch, columns, values| {
-            let by_gene = &mut totals.by_gene[batch * genes..(batch + 1) * genes];
-            for (gene, value) in columns.iter().zip(values) {
-                by_gene[*gene as usize] += value;
-                totals.detected[*gene as usize] += 1.0;
+        counts.for_each_block(&mut |block| {
+            for Row { cell, batch, columns, values } in rows(&block, cells) {
+                let by_gene = &mut totals.by_gene[batch * genes..(batch + 1) * genes];
+                for (gene, value) in columns.iter().zip(values) {
+                    by_gene[*gene as usize] += value;
+                    totals.detected[*gene as usize] += 1.0;
+                }
+                totals.library[cell] = values.iter().sum();
+                totals.by_batch[batch] += totals.library[cell];
             }
-            totals.library[cell] = values.iter().sum();
-            totals.by_batch[batch] += totals.library[cell];
+            Ok(())
         })?;
         Ok(totals)
     }
@@ -180,29 +198,20 @@ impl Totals {
     ) -> Result<Vec<Vec<f64>>> {
         let members = cells.batches.members();
         let limits: Vec<f64> = members.iter().map(|members| (members.len() as f64).sqrt()).collect();
-        let mut place_of = vec![None; self.genes];
-        for (place, &gene) in eligible.iter().enumerate() {
-            place_of[gene as usize] = Some(place);
-        }
-        let mut changes = vec![vec![(0i128, 0i128); eligible.len()]; members.len()];
-        each_row(counts, cells, |cell, batch, columns, values| {
-            let changes = &mut changes[batch];
-            for (gene, value) in columns.iter().zip(values) {
-                let Some(place) = place_of[*gene as usize] else { continue };
-                let mean = self.library[cell] * self.share(batch, *gene as usize);
-                let (none, some) =
-                    (residual(0.0, mean, limits[batch]), residual(*value, mean, limits[batch]));
-                changes[place].0 += ((some - none) * STEPS) as i128;
-                changes[place].1 += ((some * some - none * none) * STEPS) as i128;
-            }
+        let mut changes = vec![Change::default(); eligible.len() * members.len()];
+        counts.for_each_block(&mut |block| {
+            let rows = rows(&block, cells);
+            let parts = changes.par_chunks_mut(GENES * members.len()).zip(eligible.par_chunks(GENES));
+            parts.for_each(|(changes, genes)| self.change(&rows, genes, &limits, changes));
+            Ok(())
         })?;
         let library = |cells: &Vec<u32>| cells.iter().map(|&cell| self.library[cell as usize]).collect();
         let libraries: Vec<Vec<f64>> = members.iter().map(library).collect();
         let variance = |batch: usize, place: usize| {
             let share = self.share(batch, eligible[place] as usize);
             let (sum, squares) = as_if_zero(&libraries[batch], share, limits[batch]);
-            let (more, more_squares) = changes[batch][place];
-            let (sum, squares) = (sum + more as f64 / STEPS, squares + more_squares as f64 / STEPS);
+            let more = changes[place * members.len() + batch];
+            let (sum, squares) = (sum + more.sum as f64 / STEPS, squares + more.squares as f64 / STEPS);
             let count = members[batch].len() as f64;
             ((squares - sum * sum / count) / (count - 1.0)).max(0.0)
         };
@@ -210,6 +219,40 @@ impl Totals {
             .map(|batch| (0..eligible.len()).into_par_iter().map(|place| variance(batch, place)).collect())
             .collect())
     }
+
+    /// Adds what the counts of `rows` change for `genes`, ascending; `changes` has a place for each of them and batch.
+    fn change(&self, rows: &[Row<'_>], genes: &[u32], limits: &[f64], changes: &mut [Change]) {
+        let (first, last) = (genes[0], genes[genes.len() - 1]);
+        let mut place_of = vec![u32::MAX; (last - first) as usize + 1];
+        genes.iter().zip(0..).for_each(|(gene, place)| place_of[(gene - first) as usize] = place);
+        for row in rows {
+            let own = row.columns.partition_point(|gene| *gene < first)
+                ..row.columns.partition_point(|gene| *gene <= last);
+            let (library, limit) = (self.library[row.cell], limits[row.batch]);
+            let by_gene = &self.by_gene[row.batch * self.genes..][..self.genes];
+            for (gene, value) in row.columns[own.clone()].iter().zip(&row.values[own]) {
+                let place = place_of[(gene - first) as usize];
+                let mean = library * (by_gene[*gene as usize] / self.by_batch[row.batch]);
+                if place == u32::MAX || mean <= 0.0 {
+                    continue;
+                }
+                let scale = 1.0 / (mean + mean * mean / THETA).sqrt();
+                let none = (-mean * scale).max(-limit);
+                let some = ((value - mean) * scale).clamp(-limit, limit);
+                let change = &mut changes[place as usize * limits.len() + row.batch];
+                // Below 2^63 up to 8 million cells a batch; the sums of them are not.
+                change.sum += i128::from(((some - none) * STEPS) as i64);
+                change.squares += i128::from(((some * some - none * none) * STEPS) as i64);
+            }
+        }
+    }
+}
+
+/// What the counts that are not 0 change in the sums of a gene's residuals, in [`STEPS`].
+#[derive(Clone, Copy, Default)]
+struct Change {
+    sum: i128,
+    squares: i128,
 }
 
 /// Sum and sum of squares of the residuals of a gene that no cell has.
@@ -220,29 +263,39 @@ fn as_if_zero(libraries: &[f64], share: f64, limit: f64) -> (f64, f64) {
     )
 }
 
-/// In eight lanes. A count of 0 leaves `-sqrt(mu / (1 + mu / theta))`.
+/// In eight lanes.
 #[inline(always)]
 fn zero_sums(libraries: &[f64], share: f64, limit: f64) -> (f64, f64) {
     const LANES: usize = 8;
-    let value = |library: f64| {
-        let mean = library * share;
-        (mean / (1.0 + mean / THETA)).sqrt().min(limit)
-    };
     let (mut sums, mut squares) = ([0.0; LANES], [0.0; LANES]);
     let chunks = libraries.chunks_exact(LANES);
     for library in chunks.remainder() {
-        let value = value(*library);
+        let value = zero(library * share, limit);
         sums[0] += value;
         squares[0] += value * value;
     }
     for chunk in chunks {
         for lane in 0..LANES {
-            let value = value(chunk[lane]);
+            let value = zero(chunk[lane] * share, limit);
             sums[lane] += value;
             squares[lane] += value * value;
         }
     }
-    (-sums.iter().sum::<f64>(), squares.iter().sum())
+    (sums.iter().sum(), squares.iter().sum())
+}
+
+/// The residual of a count of 0, `-mu / sqrt(mu + mu^2 / theta)`, with one root.
+#[inline(always)]
+fn zero(mean: f64, limit: f64) -> f64 {
+    (-(mean / (1.0 + mean / THETA)).sqrt()).max(-limit)
+}
+
+/// The residuals of a cell that has none of the genes.
+#[inline(always)]
+fn zeros(library: f64, shares: &[f64], limit: f64, row: &mut [f32]) {
+    for (target, share) in row.iter_mut().zip(shares) {
+        *target = zero(library * share, limit) as f32;
+    }
 }
 
 /// Positions of the eligible genes, the most variable first.

@@ -7,13 +7,12 @@ mod lanczos;
 mod survival;
 mod transitions;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use rayon::prelude::*;
 
 use super::graph::Graph;
 use super::neighbours::{Neighbours, Search, Tick, nearest};
 use super::omission::omission;
+use super::parts;
 use super::points::Classes;
 use super::score::Score;
 use survival::survival;
@@ -29,9 +28,6 @@ const NEIGHBOURS: (usize, usize) = (10, 70);
 
 /// Cells that a label has at least; with fewer, the smallest neighbourhood is the whole label.
 const LABEL_CELLS: usize = NEIGHBOURS.0 + 2;
-
-/// Most cells of labels that are tested side by side; more keep all threads busy, and take more memory.
-const SIDE_BY_SIDE: usize = 20_000;
 
 /// Residual of eigenpairs above which a note says so.
 const CONVERGED: f64 = 1e-6;
@@ -124,21 +120,7 @@ pub fn kbet_per_label(
     batches: &Classes,
     tick: Tick<'_>,
 ) -> Vec<Outcome> {
-    let members = labels.members();
-    let done = AtomicUsize::new(0);
-    let outcome = |label: usize| {
-        let cells = &members[label];
-        let outcome = test(connectivities, cells, batches);
-        let done = done.fetch_add(cells.len(), Ordering::Relaxed) + cells.len();
-        tick(done as f64 / connectivities.len().max(1) as f64);
-        (label, outcome)
-    };
-    let (small, large): (Vec<usize>, Vec<usize>) =
-        (0..members.len()).partition(|&label| members[label].len() <= SIDE_BY_SIDE);
-    let mut outcomes: Vec<(usize, Outcome)> = large.into_iter().map(outcome).collect();
-    outcomes.par_extend(small.into_par_iter().map(outcome));
-    outcomes.sort_unstable_by_key(|&(label, _)| label);
-    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    parts::each(&labels.members(), tick, |_, cells, _| test(connectivities, cells, batches))
 }
 
 fn test(connectivities: &Graph, cells: &[usize], batches: &Classes) -> Outcome {

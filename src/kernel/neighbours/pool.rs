@@ -155,8 +155,9 @@ impl Pool {
 
 #[inline(always)]
 fn measure(row: &[f32], points: &Points, order: &[u32], pending: &[(f32, u32)], best: &mut Vec<(f64, u32)>) {
-    best.extend(pending.iter().map(|&(_, position)| {
+    // Not by `extend`: what that calls would not be compiled for the vectors of this machine.
+    for &(_, position) in pending {
         let cell = order[position as usize];
-        (squared_distance(row, points.row(cell as usize)).sqrt(), cell)
-    }));
+        best.push((squared_distance(row, points.row(cell as usize)).sqrt(), cell));
+    }
 }

@@ -155,7 +155,8 @@ impl RowBlocks for Counts<'_> {
 
     fn for_each_block(&self, visit: &mut dyn FnMut(RowBlock<'_>) -> Result<()>) -> Result<()> {
         self.matrix.for_each_block(&mut |block| {
-            let count = |value: &f64| *value >= 0.0 && value.fract() == 0.0;
+            // Beyond 2^63 no value is a count. (`fract` is a function call on older machines' instructions.)
+            let count = |value: &f64| *value >= 0.0 && (*value as i64) as f64 == *value;
             match block.values.iter().position(|value| !count(value)) {
                 Some(position) => Err(self.no_count(&block, position)),
                 None => visit(block),
