@@ -144,6 +144,8 @@ pub(super) struct Layout<'a, T> {
     pub order: Vec<u32>,
     /// Squared length of the cell at each position, in the frame.
     pub norms: Vec<T>,
+    /// The cells in this order, in the frame, where they were gathered.
+    rows: Option<Vec<T>>,
 }
 
 impl<'a, T: Element> Layout<'a, T> {
@@ -165,7 +167,20 @@ impl<'a, T: Element> Layout<'a, T> {
                 );
             },
         );
-        Layout { points, frame, order, norms }
+        Layout { points, frame, order, norms, rows: None }
+    }
+
+    /// Keeps a copy of the cells in their order: worth its memory where an order that jumps is walked through often.
+    pub fn gathered(mut self) -> Layout<'a, T> {
+        let dims = self.points.dims();
+        let mut rows = vec![T::ZERO; self.len() * dims];
+        let lanes = rows.par_chunks_mut((LANE * dims).max(1)).enumerate();
+        lanes.for_each(|(lane, rows)| {
+            let first = lane * LANE;
+            self.fill(first..(first + LANE).min(self.len()), rows);
+        });
+        self.rows = Some(rows);
+        self
     }
 
     /// All cells as they come.
@@ -180,6 +195,9 @@ impl<'a, T: Element> Layout<'a, T> {
     /// Writes the cells at `positions` into `target`, row after row.
     pub fn fill(&self, positions: Range<usize>, target: &mut [T]) {
         let dims = self.points.dims();
+        if let Some(rows) = &self.rows {
+            return target.copy_from_slice(&rows[positions.start * dims..positions.end * dims]);
+        }
         widest(
             #[inline(always)]
             || {

@@ -63,7 +63,7 @@ pub fn select(counts: &dyn RowBlocks, cells: &Cells<'_>, wanted: usize) -> Resul
     let eligible: Vec<u32> = (0..cells.candidates.len() as u32)
         .filter(|&gene| {
             let gene = gene as usize;
-            cells.candidates[gene] && totals.detected[gene] >= LEAST && totals.gene_total(gene) >= LEAST
+            cells.candidates[gene] && totals.detected[gene] >= LEAST && totals.counted[gene] >= LEAST
         })
         .collect();
     let variances = totals.variances(counts, cells, &eligible)?;
@@ -144,11 +144,14 @@ fn rows<'a>(block: &RowBlock<'a>, cells: &Cells<'_>) -> Vec<Row<'a>> {
 
 /// Sums of counts. All are whole numbers, so their order does not matter.
 struct Totals {
+    /// Of each cell.
     library: Vec<f64>,
-    /// Batches x genes.
-    by_gene: Vec<f64>,
-    by_batch: Vec<f64>,
+    /// Of each gene.
+    counted: Vec<f64>,
+    /// Cells that have each gene.
     detected: Vec<f64>,
+    /// Share of each gene in all counts of a batch: batches x genes.
+    shares: Vec<f64>,
     genes: usize,
 }
 
@@ -158,33 +161,36 @@ impl Totals {
         let batches = cells.batches.len();
         let mut totals = Totals {
             library: vec![0.0; cells.batches.codes.len()],
-            by_gene: vec![0.0; batches * genes],
-            by_batch: vec![0.0; batches],
+            counted: vec![0.0; genes],
             detected: vec![0.0; genes],
+            shares: vec![0.0; batches * genes],
             genes,
         };
+        let mut by_batch = vec![0.0; batches];
         counts.for_each_block(&mut |block| {
             for Row { cell, batch, columns, values } in rows(&block, cells) {
-                let by_gene = &mut totals.by_gene[batch * genes..(batch + 1) * genes];
+                let by_gene = &mut totals.shares[batch * genes..(batch + 1) * genes];
                 for (gene, value) in columns.iter().zip(values) {
                     by_gene[*gene as usize] += value;
                     totals.detected[*gene as usize] += 1.0;
                 }
                 totals.library[cell] = values.iter().sum();
-                totals.by_batch[batch] += totals.library[cell];
+                by_batch[batch] += totals.library[cell];
             }
             Ok(())
         })?;
+        for (batch, whole) in by_batch.into_iter().enumerate() {
+            let shares = &mut totals.shares[batch * genes..(batch + 1) * genes];
+            totals.counted.iter_mut().zip(&*shares).for_each(|(counted, count)| *counted += count);
+            if whole > 0.0 {
+                shares.iter_mut().for_each(|count| *count /= whole);
+            }
+        }
         Ok(totals)
     }
 
-    fn gene_total(&self, gene: usize) -> f64 {
-        self.by_gene.iter().skip(gene).step_by(self.genes).sum()
-    }
-
     fn share(&self, batch: usize, gene: usize) -> f64 {
-        let whole = self.by_batch[batch];
-        if whole > 0.0 { self.by_gene[batch * self.genes + gene] / whole } else { 0.0 }
+        self.shares[batch * self.genes + gene]
     }
 
     /// The variance of the clipped residuals of each eligible gene in each batch: batches x genes.
@@ -229,10 +235,10 @@ impl Totals {
             let own = row.columns.partition_point(|gene| *gene < first)
                 ..row.columns.partition_point(|gene| *gene <= last);
             let (library, limit) = (self.library[row.cell], limits[row.batch]);
-            let by_gene = &self.by_gene[row.batch * self.genes..][..self.genes];
+            let shares = &self.shares[row.batch * self.genes..][..self.genes];
             for (gene, value) in row.columns[own.clone()].iter().zip(&row.values[own]) {
                 let place = place_of[(gene - first) as usize];
-                let mean = library * (by_gene[*gene as usize] / self.by_batch[row.batch]);
+                let mean = library * shares[*gene as usize];
                 if place == u32::MAX || mean <= 0.0 {
                     continue;
                 }

@@ -31,7 +31,7 @@ pub(super) fn among(points: &Points, frame: &Frame<f32>, k: usize, tick: Tick<'_
     let labels = lists.labels(points, frame);
     let members = lists.members(&labels);
     tick(0.1);
-    let columns = Layout::new(points, frame, members.order.clone());
+    let columns = Layout::new(points, frame, members.order.clone()).gathered();
     let own = |position: usize| Some(position as u32);
     let task = Task { columns: &columns, queries: &columns, own: &own, k };
     Inverted { lists: &lists, members: &members, labels: &labels, asked: &labels, groups: &members, task }
@@ -50,7 +50,7 @@ pub(super) fn between(
     let (labels, asked) = (lists.labels(points, frame), lists.labels(queries, frame));
     let (members, groups) = (lists.members(&labels), lists.members(&asked));
     tick(0.1);
-    let columns = Layout::new(points, frame, members.order.clone());
+    let columns = Layout::new(points, frame, members.order.clone()).gathered();
     let queries = Layout::new(queries, frame, groups.order.clone());
     let task = Task { columns: &columns, queries: &queries, own: &|_| None, k };
     Inverted { lists: &lists, members: &members, labels: &labels, asked: &asked, groups: &groups, task }

@@ -64,7 +64,8 @@ impl Neighbours {
 /// The `k` nearest other cells of every cell.
 ///
 /// Exact for at most [`EXACT_UP_TO`] cells: the sets and distances are those of sorting all float64 distances. Memory
-/// beyond the result and the points: 4 bytes a cell for each of three columns, and a few MB a thread.
+/// beyond the result and the points: 4 bytes a cell for each of three columns, and a few MB a thread; the points once more
+/// where the search is approximate.
 pub fn nearest(points: &Points, k: usize, tick: Tick<'_>) -> Neighbours {
     nearest_with(points, k, EXACT_UP_TO, tick)
 }

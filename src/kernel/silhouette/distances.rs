@@ -30,6 +30,8 @@ pub(super) fn silhouettes<T: Element>(
     let mut position_of = vec![0u32; order.len()];
     order.iter().zip(0..).for_each(|(&cell, position)| position_of[cell as usize] = position);
     let columns = Layout::new(points, &frame, order);
+    // With a sample the cells are too many for the caches, and are walked through class by class for each strip.
+    let columns = if cells.len() < points.len() { columns.gathered() } else { columns };
     let rows = Layout::new(points, &frame, cells.to_vec());
     let survey = Survey { columns: &columns, starts: &starts, position_of: &position_of, rows: &rows };
     let mut silhouettes = vec![0f64; cells.len()];

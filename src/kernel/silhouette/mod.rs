@@ -37,7 +37,7 @@ pub fn samples(points: &Points, classes: &Classes) -> Vec<f64> {
 /// -1 to 1, higher = classes further apart. As `sklearn.metrics.silhouette_score` (1.9.1, metric "euclidean"). NA with
 /// fewer than 2 classes, or as many as cells. Among more than [`EXACT_UP_TO`] cells, the silhouettes of 50,000 sampled
 /// ones, drawn from each class by its size, are computed against all cells; a note says so, and the standard error.
-/// Memory beyond the points: about 40 bytes a cell and 3 MB a thread.
+/// Memory beyond the points: about 40 bytes a cell and 3 MB a thread; with a sample, the points once more.
 pub fn asw(points: &Points, classes: &Classes, tick: Tick<'_>) -> Score {
     asw_with(points, classes, EXACT_UP_TO, SAMPLED, tick)
 }
