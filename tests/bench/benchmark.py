@@ -140,6 +140,12 @@ def specification(directory, data, cells):
     return spec, pathlib.Path(outputs["scores"])
 
 
+def print_memory(cost, cells, dims):
+    """The peak beside what the documentation of `kernel::benchmark` promises for a process of two threads."""
+    promised = cells * (4 * dims + 3200) + 40_000_000
+    print(f"{'':>9}    peak memory is {cost.peak / promised:.2f} of the formula's {promised // 1_000_000} MB")
+
+
 def print_parts(scores):
     """What each part of our work took, and what has to be said of its result."""
     document = json.loads(scores.read_text())
@@ -183,11 +189,13 @@ def main():
         if options.ours_only:
             (cost,) = in_turn(options.runs, own)
             print(f"{cells:>9}  {'scfoundry':<28} {cost.wall:>8.2f} {cost.cpu:>8.2f} {cost.peak // 1_000_000:>8}")
+            print_memory(cost, cells, options.dims)
             print_parts(scores)
             continue
         theirs = options.directory / f"python_{cells}.json"
         ours, reference = in_turn(options.runs, own, child(__file__, "python", data, theirs))
         print_pair(cells, ours, "scikit-learn, scib-metrics", reference)
+        print_memory(ours, cells, options.dims)
         print_scores(scores, theirs)
 
 

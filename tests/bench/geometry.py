@@ -20,6 +20,7 @@ from processes import child, in_turn, print_header, print_pair
 
 TYPES = 12
 GENES = 6000
+SELECTED = 2000
 DIMS = 64
 SEED = 20261202
 MOST_CELLS = 20_000
@@ -180,6 +181,12 @@ def specification(directory, embedding, data, cells):
     return spec, pathlib.Path(outputs["record"])
 
 
+def print_memory(cost, cells):
+    """The peak beside what the documentation of `kernel::geometry` promises."""
+    promised = 4 * (2 * DIMS + 2 * SELECTED) * min(cells, MOST_CELLS) + 60_000_000
+    print(f"{'':>9}    peak memory is {cost.peak / promised:.2f} of the formula's {promised // 1_000_000} MB")
+
+
 def print_values(record, theirs):
     document = json.loads(record.read_text())
     parts = (f"{phase['name']} {phase['seconds']:.2f} s" for phase in document["phases"])
@@ -212,6 +219,7 @@ def main():
         own = [binary, "kernel", "geometry", "--spec", str(spec.resolve())]
         ours, reference = in_turn(options.runs, own, child(__file__, "python", embedding, data, theirs))
         print_pair(cells, ours, "scikit-learn, pynndescent", reference)
+        print_memory(ours, cells)
         print_values(record, theirs)
 
 

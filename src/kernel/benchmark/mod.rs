@@ -4,8 +4,9 @@
 //! draw -> score -> Sample -> totals -> tables, plot
 //! ```
 //!
-//! Memory, in bytes, for n cells in d dimensions with k = 89 neighbours: 4 n d for the embedding, 8 n k for the
-//! neighbours, twice that with batch metrics, and about 40 n x 14 for each Leiden clustering at a time. Nothing is cells x cells.
+//! Peak memory of n cells in d dimensions, in bytes: at most n (4 d + 3,200) + 40 MB with two threads, and about 600 n for each
+//! further one, which runs a Leiden clustering of its own. The embedding takes 4 n d of it, its 89 neighbours 712 n, and
+//! the graph of kBET the most. Nothing is cells x cells. `tests/bench/benchmark.py` prints the peak beside the formula.
 
 pub mod draw;
 pub mod metrics;

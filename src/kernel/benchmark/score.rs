@@ -6,7 +6,7 @@ use super::{Clustering, MetricScore, Metrics};
 use crate::kernel::agreement::Agreement;
 use crate::kernel::graph::Graph;
 use crate::kernel::measure::Meter;
-use crate::kernel::neighbours::{Neighbours, Search, nearest};
+use crate::kernel::neighbours::{Neighbours, nearest};
 use crate::kernel::points::{Classes, Points};
 use crate::kernel::score::Score;
 use crate::kernel::sweep::match_labels;
@@ -125,7 +125,7 @@ impl Part<'_> {
 
     fn bio(mut self, clustering: Clustering) -> (Vec<u32>, Vec<MetricScore>, Neighbours) {
         let neighbours = self.neighbours("neighbours");
-        let near = found(neighbours.search);
+        let near = neighbours.search.note();
         let (clusters, agreement, note) = self.run("clustering", |points, labels, tick| match clustering {
             Clustering::Leiden => leiden(&neighbours, labels, tick),
             Clustering::Kmeans => k_means(points, labels, tick),
@@ -172,7 +172,7 @@ impl Part<'_> {
             Some(neighbours) => neighbours,
             None => self.neighbours("batch neighbours"),
         };
-        let near = found(neighbours.search);
+        let near = neighbours.search.note();
         let kbet = self.run("kBET", |_, labels, tick| {
             let graph = Graph::connectivities_within(&neighbours, KBET_NEIGHBOURS);
             kbet::kbet(&graph, labels, batches, tick)
@@ -231,16 +231,6 @@ fn k_means(points: &Points, labels: &Classes, tick: &(dyn Fn(f64) + Sync)) -> (V
         agreement,
         format!("k-means with {} clusters, best of {KMEANS_STARTS} starts", labels.len()),
     )
-}
-
-/// What has to be said of neighbours that are not exact.
-fn found(search: Search) -> Option<String> {
-    match search {
-        Search::Exact => None,
-        Search::Approximate { recall, sampled } => {
-            Some(format!("approximate neighbours: {recall:.4} of the true ones, measured on {sampled} cells"))
-        }
-    }
 }
 
 fn with(score: Score, note: &Option<String>) -> Score {

@@ -3,7 +3,7 @@
 use super::npy::{Array, Values};
 use super::{Arrays, Prediction, unit_rows};
 use crate::error::{Error, Result};
-use crate::kernel::neighbours::{Search, Tick, nearest_of};
+use crate::kernel::neighbours::{Tick, nearest_of};
 use crate::kernel::points::{Classes, Points};
 
 /// The reference at unit length; a query cell has the class of most of its `k` nearest cells.
@@ -57,13 +57,7 @@ impl Knn {
             }
             votes.iter_mut().for_each(|votes| *votes /= neighbours.k as f64);
         }
-        let note = match neighbours.search {
-            Search::Exact => None,
-            Search::Approximate { recall, sampled } => Some(format!(
-                "knn: neighbours are approximate, {:.2} % of the true ones are found (measured on {sampled} cells)",
-                recall * 100.0
-            )),
-        };
+        let note = neighbours.search.note().map(|note| format!("knn: {note}"));
         (Prediction::new(self.classes, probabilities), note)
     }
 

@@ -1,7 +1,8 @@
 //! Geometry of an embedding: its dimension, its anisotropy, and what it keeps of the counts it was made from.
 //!
-//! Every metric is defined in the file of its family. Nothing of size cells x cells is held; peak memory is about
-//! `4 (2 d + 2 g) n` bytes plus a few MB a thread, with n the cells used, d the dimensions and g = 2,000 the genes of R_NX.
+//! Every metric is defined in the file of its family. Nothing of size cells x cells is held; peak memory is at most
+//! 4 (2 d + 2 g) n + 60 MB, with n the cells used, d the dimensions and g = 2,000 the genes of R_NX.
+//! `tests/bench/geometry.py` prints the peak beside the formula.
 
 pub mod anisotropy;
 pub mod dimension;

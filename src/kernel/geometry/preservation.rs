@@ -101,13 +101,7 @@ pub fn rnx(
         (overlaps(cells.len(), rows), [expected.search, kept.search])
     });
     for (cells, (overlaps, searches)) in members.iter().zip(of_batches) {
-        for search in searches {
-            if let Search::Approximate { recall, sampled } = search {
-                found
-                    .notes
-                    .push(format!("R_NX: neighbours approximate, recall {recall:.4} on {sampled} cells"));
-            }
-        }
+        found.notes.extend(searches.into_iter().filter_map(Search::note).map(|note| format!("R_NX: {note}")));
         for (sum, overlap) in sums.iter_mut().zip(overlaps) {
             *sum += overlap * cells.len() as f64;
         }

@@ -1,6 +1,6 @@
 //! Intrinsic dimension from the two nearest neighbours.
 
-use crate::kernel::neighbours::{Search, Tick, nearest};
+use crate::kernel::neighbours::{Tick, nearest};
 use crate::kernel::points::Points;
 use crate::kernel::score::Score;
 
@@ -49,8 +49,8 @@ pub fn two_nearest(
     if duplicates > 0 {
         score = score.note(format!("{duplicates} duplicated cells left out of TwoNN"));
     }
-    if let Search::Approximate { recall, sampled } = neighbours.search {
-        score = score.note(format!("neighbours approximate, recall {recall:.4} on {sampled} cells"));
+    if let Some(note) = neighbours.search.note() {
+        score = score.note(note);
     }
     Dimension { score, cells }
 }
