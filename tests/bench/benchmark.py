@@ -15,7 +15,7 @@ import pathlib
 import subprocess
 import sys
 
-from processes import child, in_turn, print_header, print_pair
+from processes import child, in_turn, print_header, print_own, print_pair
 
 TYPES = 20
 BATCHES = 10
@@ -188,7 +188,7 @@ def main():
         own = [binary, "kernel", "benchmark", "--spec", str(spec.resolve())]
         if options.ours_only:
             (cost,) = in_turn(options.runs, own)
-            print(f"{cells:>9}  {'scfoundry':<28} {cost.wall:>8.2f} {cost.cpu:>8.2f} {cost.peak // 1_000_000:>8}")
+            print_own(cells, cost)
             print_memory(cost, cells, options.dims)
             print_parts(scores)
             continue

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Times `scfoundry kernel geometry` against numpy, scikit-learn and pynndescent, as whole processes on the same files.
 
-    python tests/bench/geometry.py --binary target/release/scfoundry [--cells 700,5000,20000,50000]
+    python tests/bench/geometry.py --binary target/release/scfoundry [--cells 700,5000,20000,50000] [--ours-only]
 
 Run it with a Python that has the packages of tests/judge/requirements.txt, on a quiet machine. Counts and embeddings are
-synthetic: 12 types, up to 10 batches, 6,000 genes, 64 dimensions, from a fixed seed; they stay in --directory and are used
+synthetic: 12 types, up to 10 batches, 6,000 genes, from a fixed seed; they stay in --directory and are used
 again. Both sides use 20,000 cells at most. The Python side finds exact neighbours up to 5,000 cells and approximate ones
-above, and takes the leading singular value from randomized_svd. Prints wall time, CPU time and peak memory of each process,
+above, and takes the leading singular value from randomized_svd. --ours-only leaves the Python side out, for sizes whose counts it
+could not hold (`--cells 1000000 --depth 0.05`). Prints wall time, CPU time and peak memory of each process,
 their ratios, and both sides' values.
 """
 
@@ -16,12 +17,11 @@ import pathlib
 import subprocess
 import sys
 
-from processes import child, in_turn, print_header, print_pair
+from processes import child, in_turn, print_header, print_own, print_pair
 
 TYPES = 12
 GENES = 6000
 SELECTED = 2000
-DIMS = 64
 SEED = 20261202
 MOST_CELLS = 20_000
 PAIRS = 100_000
@@ -29,24 +29,24 @@ SIZES = (15, 30, 50)
 THETA = 100.0
 
 
-def write_pair(embedding, data, cells):
+def write_pair(embedding, data, cells, dims, depth):
     import anndata
     import numpy as np
     import pandas as pd
     from scipy import sparse
 
-    cells = int(cells)
+    cells, dims = int(cells), int(dims)
     rng = np.random.default_rng(SEED)
     kind = rng.integers(0, TYPES, cells)
     batch = rng.integers(0, max(1, min(10, cells // 200)), cells)
     base = rng.gamma(0.3, 0.8, GENES)
     profiles = base * np.exp(rng.normal(0, 1.0, (TYPES, GENES)) * (rng.random((TYPES, GENES)) < 0.1))
-    loadings = rng.normal(0, 1 / np.sqrt(GENES), (GENES, DIMS)).astype(np.float32)
-    blocks, values = [], np.empty((cells, DIMS), dtype=np.float32)
+    loadings = rng.normal(0, 1 / np.sqrt(GENES), (GENES, dims)).astype(np.float32)
+    blocks, values = [], np.empty((cells, dims), dtype=np.float32)
     for first in range(0, cells, 5000):
         part = slice(first, first + 5000)
-        depth = rng.lognormal(0, 0.4, len(kind[part]))[:, None]
-        counts = rng.poisson(depth * profiles[kind[part]]).astype(np.float32)
+        size = float(depth) * rng.lognormal(0, 0.4, len(kind[part]))[:, None]
+        counts = rng.poisson(size * profiles[kind[part]]).astype(np.float32)
         blocks.append(sparse.csr_matrix(counts))
         values[part] = np.log1p(counts) @ loadings + 0.05 * batch[part, None]
     obs = pd.DataFrame(
@@ -181,16 +181,23 @@ def specification(directory, embedding, data, cells):
     return spec, pathlib.Path(outputs["record"])
 
 
-def print_memory(cost, cells):
+def print_memory(cost, cells, dims):
     """The peak beside what the documentation of `kernel::geometry` promises."""
-    promised = 4 * (2 * DIMS + 2 * SELECTED) * min(cells, MOST_CELLS) + 60_000_000
+    promised = 4 * (2 * dims + 2 * SELECTED) * min(cells, MOST_CELLS) + 60_000_000
     print(f"{'':>9}    peak memory is {cost.peak / promised:.2f} of the formula's {promised // 1_000_000} MB")
+
+
+def print_parts(record):
+    document = json.loads(record.read_text())
+    parts = (f"{phase['name']} {phase['seconds']:.2f} s" for phase in document["phases"])
+    print(f"{'':>9}    {', '.join(parts)}")
+    for note in document["notes"]:
+        print(f"{'':>9}    {note}")
 
 
 def print_values(record, theirs):
     document = json.loads(record.read_text())
-    parts = (f"{phase['name']} {phase['seconds']:.2f} s" for phase in document["phases"])
-    print(f"{'':>9}    {', '.join(parts)}")
+    print_parts(record)
     for name, value in json.loads(theirs.read_text()).items():
         own = document["row"][name]
         print(f"{'':>9}    {name:<24} {'NA' if own is None else f'{own:.5f}':>10} {value:>10.5f}")
@@ -200,6 +207,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default="target/release/scfoundry", help="the program to time")
     parser.add_argument("--cells", default="700,5000,20000,50000", help="numbers of cells")
+    parser.add_argument("--dims", type=int, default=64, help="dimensions of the embeddings")
+    parser.add_argument("--depth", type=float, default=1.0, help="how many counts a cell has, against the usual number")
+    parser.add_argument("--ours-only", action="store_true", help="do not run the Python side")
     parser.add_argument("--runs", type=int, default=1, help="take the fastest of so many runs")
     parser.add_argument("--directory", type=pathlib.Path, default=pathlib.Path("target/bench-geometry"))
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
@@ -211,15 +221,22 @@ def main():
     binary = str(pathlib.Path(options.binary).resolve())
     print_header()
     for cells in map(int, options.cells.split(",")):
-        embedding, data = (options.directory / f"{kind}_{cells}.h5ad" for kind in ("embedding", "data"))
+        stem = f"{cells}_{options.dims}_{options.depth}.h5ad"
+        embedding, data = (options.directory / f"{kind}_{stem}" for kind in ("embedding", "data"))
         if not embedding.exists():
-            subprocess.run(child(__file__, "pair", embedding, data, cells), check=True)
+            subprocess.run(child(__file__, "pair", embedding, data, cells, options.dims, options.depth), check=True)
         spec, record = specification(options.directory, embedding, data, cells)
         theirs = options.directory / f"python_{cells}.json"
         own = [binary, "kernel", "geometry", "--spec", str(spec.resolve())]
+        if options.ours_only:
+            (cost,) = in_turn(options.runs, own)
+            print_own(cells, cost)
+            print_memory(cost, cells, options.dims)
+            print_parts(record)
+            continue
         ours, reference = in_turn(options.runs, own, child(__file__, "python", embedding, data, theirs))
         print_pair(cells, ours, "scikit-learn, pynndescent", reference)
-        print_memory(ours, cells)
+        print_memory(ours, cells, options.dims)
         print_values(record, theirs)
 
 

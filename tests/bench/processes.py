@@ -59,6 +59,11 @@ def print_pair(cells, ours, reference, theirs):
         )
 
 
+def print_own(cells, cost):
+    """Our cost where nothing is compared with it."""
+    print(f"{cells:>9}  {'scfoundry':<28} {cost.wall:>8.2f} {cost.cpu:>8.2f} {cost.peak // 1_000_000:>8}", flush=True)
+
+
 def child(script, *arguments):
     """The command that runs one of a script's own functions in a process of its own."""
     return [sys.executable, script, "--child", *map(str, arguments)]
