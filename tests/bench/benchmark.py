@@ -142,7 +142,7 @@ def specification(directory, data, cells):
 
 def print_memory(cost, cells, dims):
     """The peak beside what the documentation of `kernel::benchmark` promises for a process of two threads."""
-    promised = cells * (4 * dims + 3200) + 40_000_000
+    promised = 40_000_000 + cells * max(4 * dims + 3200, 8 * dims + 1300 if cells > 200_000 else 0)
     print(f"{'':>9}    peak memory is {cost.peak / promised:.2f} of the formula's {promised // 1_000_000} MB")
 
 

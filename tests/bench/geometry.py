@@ -183,7 +183,7 @@ def specification(directory, embedding, data, cells):
 
 def print_memory(cost, cells, dims):
     """The peak beside what the documentation of `kernel::geometry` promises."""
-    promised = 4 * (2 * dims + 2 * SELECTED) * min(cells, MOST_CELLS) + 60_000_000
+    promised = 4 * (2 * dims + 2 * SELECTED) * min(cells, MOST_CELLS) + 300 * cells + 60_000_000
     print(f"{'':>9}    peak memory is {cost.peak / promised:.2f} of the formula's {promised // 1_000_000} MB")
 
 

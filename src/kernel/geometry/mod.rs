@@ -1,7 +1,8 @@
 //! Geometry of an embedding: its dimension, its anisotropy, and what it keeps of the counts it was made from.
 //!
 //! Every metric is defined in the file of its family. Nothing of size cells x cells is held; peak memory is at most
-//! 4 (2 d + 2 g) n + 60 MB, with n the cells used, d the dimensions and g = 2,000 the genes of R_NX.
+//! 4 (2 d + 2 g) n + 300 N + 60 MB, with n the cells used, d the dimensions, g = 2,000 the genes of R_NX and N the cells of the
+//! data, whose names are paired.
 //! `tests/bench/geometry.py` prints the peak beside the formula.
 
 pub mod anisotropy;

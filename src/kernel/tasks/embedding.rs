@@ -12,6 +12,11 @@ use crate::matrix::RowBlocks;
 /// # Errors
 /// Input: X is absent, has no column, or holds values that are not finite (how many cells have one, and the first).
 pub fn points(file: &H5ad) -> Result<Points> {
+    rows(file, &(0..file.n_obs()).collect::<Vec<usize>>())
+}
+
+/// The cells of the given rows, each once, in that order; the rest of X is not kept. Errors as [`points`], for all of X.
+pub fn rows(file: &H5ad, rows: &[usize]) -> Result<Points> {
     let matrix = file.matrix(&Slot::X)?;
     let (cells, dims) = matrix.shape();
     if cells == 0 || dims == 0 {
@@ -20,18 +25,22 @@ pub fn points(file: &H5ad) -> Result<Points> {
             file.path().display()
         )));
     }
-    let mut values = vec![0f32; cells * dims];
+    let mut place_of = vec![None; cells];
+    rows.iter().enumerate().for_each(|(place, &row)| place_of[row] = Some(place));
+    let mut values = vec![0f32; rows.len() * dims];
     let mut broken = Vec::new();
     matrix.for_each_block(&mut |block| {
         for row in 0..block.rows() {
             let cell = block.first_row + row;
             let (columns, entries) = block.row(row);
-            let target = &mut values[cell * dims..(cell + 1) * dims];
-            for (column, entry) in columns.iter().zip(entries) {
-                target[*column as usize] = *entry as f32;
-            }
-            if !target.iter().all(|value| value.is_finite()) {
+            // What float32 cannot hold is as bad as what is not finite.
+            if !entries.iter().all(|entry| (*entry as f32).is_finite()) {
                 broken.push(cell);
+            } else if let Some(place) = place_of[cell] {
+                let target = &mut values[place * dims..(place + 1) * dims];
+                for (column, entry) in columns.iter().zip(entries) {
+                    target[*column as usize] = *entry as f32;
+                }
             }
         }
         Ok(())
@@ -40,13 +49,6 @@ pub fn points(file: &H5ad) -> Result<Points> {
         None => Ok(Points::new(values, dims)),
         Some(&first) => Err(not_finite(file.path(), broken.len(), cells, &file.obs().index()[first])),
     }
-}
-
-/// The cells of the given rows, in that order; errors as [`points`].
-pub fn rows(file: &H5ad, rows: &[usize]) -> Result<Points> {
-    let all = points(file)?;
-    let as_it_is = rows.iter().copied().eq(0..all.len());
-    Ok(if as_it_is { all } else { all.select(rows) })
 }
 
 fn not_finite(path: &Path, broken: usize, cells: usize, first: &str) -> Error {
