@@ -6,6 +6,7 @@
 #   unit     tests that need nothing but Rust
 #   judge    results against Python's anndata, scanpy and scikit-learn (tests/judge/requirements.txt, in .venv)
 #   engine   through real Nextflow, kept with its Java under target/test-cache
+#   chaos    50 runs through it, each killed at a random moment and resumed (about 5 minutes)
 #   backend  on a real SLURM and beside a real Docker, brought by tests/backends/ (only when named; needs root and Debian)
 #
 # The last line counts all groups: "N passed, M failed". A check, and a group that could not run, counts as one test.
@@ -55,7 +56,7 @@ unit() {
     cargo_test unit
     # `driver` is no test of its own: others start it.
     local stray
-    stray=$(cargo test --locked -- --ignored --list 2>/dev/null | awk '/: test$/ && !/judge_|engine_|backend_|^driver::driver:/')
+    stray=$(cargo test --locked -- --ignored --list 2>/dev/null | awk '/: test$/ && !/judge_|engine_|chaos_|backend_|^driver::driver:/')
     [[ -z $stray ]] || fail "ignored tests that no group runs: $stray"
 }
 
@@ -90,15 +91,16 @@ make_venv() {
         cp "$wanted_packages" "$made_with"
 }
 
-engine() {
+# with_engine NAME TEST-ARGUMENT…: cargo_test with the real engines.
+with_engine() {
     local engines
     if engines=$(bash tests/engines.sh "$root/target/test-engines"); then
         eval "$engines"
         export SCFOUNDRY_CACHE=$root/target/test-cache
         export SCFOUNDRY_TEST_CACHE=$SCFOUNDRY_CACHE
-        cargo_test engine --ignored engine_
+        cargo_test "$@"
     else
-        fail 'engine: tests/engines.sh failed'
+        fail "$1: tests/engines.sh failed"
     fi
 }
 
@@ -125,7 +127,9 @@ run_group() {
     case $1 in
         fmt) check cargo fmt --check ;;
         clippy) check cargo clippy --locked --all-targets -- -D warnings ;;
-        unit | judge | engine) "$1" ;;
+        unit | judge) "$1" ;;
+        engine) with_engine engine --ignored engine_ ;;
+        chaos) with_engine chaos --ignored --nocapture chaos_ ;;
         backend) run_backend ;;
     esac
 }
@@ -144,7 +148,7 @@ need_for_group() {
         judge)
             python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv)
             ;;
-        engine | backend)
+        engine | chaos | backend)
             need mvn maven
             need ps procps
             python3 -m pip --version >/dev/null 2>&1 || wanted+=(python3-pip)
@@ -152,13 +156,13 @@ need_for_group() {
     esac
 }
 
-(($#)) || set -- fmt clippy unit judge engine
+(($#)) || set -- fmt clippy unit judge engine chaos
 for group; do
     case $group in
-        fmt | clippy | unit | judge | engine | backend) need_for_group "$group" ;;
+        fmt | clippy | unit | judge | engine | chaos | backend) need_for_group "$group" ;;
         *)
             echo "error: group \"$group\" is unknown" >&2
-            echo 'hint: the groups are fmt, clippy, unit, judge, engine and backend' >&2
+            echo 'hint: the groups are fmt, clippy, unit, judge, engine, chaos and backend' >&2
             exit 2
             ;;
     esac

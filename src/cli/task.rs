@@ -69,22 +69,33 @@ fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Cat
         has_variable: &|name| std::env::var_os(name).is_some(),
     };
     let mut plan = Plan::make(request, &context)?;
-    plan.resume = resumed(request, &plan, &around.workspace)?;
+    plan.resume = resumed(request, &mut plan, &around.workspace)?;
     Ok(plan)
 }
 
-/// The run directory to go on from.
-fn resumed(request: &Request, plan: &Plan, workspace: &Workspace) -> Result<Option<PathBuf>> {
+/// The run directory to go on from. None, and a warning, where the earlier runs were cut off before they had begun.
+fn resumed(request: &Request, plan: &mut Plan, workspace: &Workspace) -> Result<Option<PathBuf>> {
     let runs = workspace.runs();
     // `-- -resume` means the same work, so it gets the same run; the argument itself is Nextflow's.
     let found = match (&request.resume, plan.nextflow_option("-resume")) {
         (Some(Resume::Named(name)), _) => Some(named(name, plan, &runs)?),
-        (Some(Resume::Latest), _) => Some(latest(plan, &runs).ok_or_else(|| {
-            Error::input("there is no earlier run of the same task, method and input to resume")
-                .hint("leave `--resume` out, or name a run; `scfoundry runs` lists them")
-        })?),
+        (Some(Resume::Latest), _) => {
+            let earlier = alike(plan, &runs);
+            let Some(newest) = earlier.first() else {
+                return Err(Error::input(
+                    "there is no earlier run of the same task, method and input to resume",
+                )
+                .hint("leave `--resume` out, or name a run; `scfoundry runs` lists them"));
+            };
+            let begun = earlier.iter().find(|run| launch::session(run).is_some());
+            if begun.is_none() {
+                let name = newest.name();
+                plan.warnings.push(format!("run {name} had not begun its work: all is done from the start"));
+            }
+            begun.cloned()
+        }
         (None, Some(Some(session))) => Some(of_session(session, &runs)?),
-        (None, Some(None)) => latest(plan, &runs),
+        (None, Some(None)) => alike(plan, &runs).into_iter().find(|run| launch::session(run).is_some()),
         (None, None) => None,
     };
     Ok(found.map(|run| run.path().to_owned()))
@@ -96,17 +107,17 @@ fn named(name: &str, plan: &Plan, runs: &Path) -> Result<RunDir> {
     RunDir::open(if inside.is_dir() { &inside } else { Path::new(name) })
 }
 
-/// The newest run of the same task, method and inputs that can be resumed.
-fn latest(plan: &Plan, runs: &Path) -> Option<RunDir> {
+/// The runs of the same task, method and inputs, newest first.
+fn alike(plan: &Plan, runs: &Path) -> Vec<RunDir> {
     let inputs: Vec<&PathBuf> = plan.inputs.iter().map(|input| &input.path).collect();
     let same = |run: &RunDir| {
         run.record().is_ok_and(|record| {
             record.task == plan.task.name()
                 && record.method == plan.method
                 && record.inputs.iter().collect::<Vec<_>>() == inputs
-        }) && launch::session(run).is_some()
+        })
     };
-    RunDir::list(runs).into_iter().find(same)
+    RunDir::list(runs).into_iter().filter(same).collect()
 }
 
 /// The run with a session of Nextflow's. One that it does not know it would silently take for its last.

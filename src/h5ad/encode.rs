@@ -73,7 +73,11 @@ impl Target {
         let write = || {
             let values: Vec<VarLenUnicode> =
                 values.iter().map(|value| unicode(value)).collect::<hdf5_metno::Result<_>>()?;
-            let dataset = group.new_dataset::<VarLenUnicode>().shape(values.len()).create(name)?;
+            let dataset = group
+                .new_dataset::<VarLenUnicode>()
+                .set_create_plist(&native::timeless()?)
+                .shape(values.len())
+                .create(name)?;
             if !values.is_empty() {
                 dataset.write_raw(&values)?;
             }
@@ -105,7 +109,7 @@ impl Target {
         encoding: &str,
     ) -> Result<()> {
         let write = || {
-            let dataset = group.new_dataset::<T>().create(name)?;
+            let dataset = group.new_dataset::<T>().set_create_plist(&native::timeless()?).create(name)?;
             dataset.write_scalar(value)?;
             Ok(dataset)
         };

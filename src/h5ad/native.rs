@@ -9,6 +9,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Once;
 
+use hdf5_metno::plist::DatasetCreate;
 use hdf5_metno::{Container, Dataset, Datatype, Error, File, Group, Result, from_id, h5check, sync::sync};
 use hdf5_metno_sys::h5::{H5free_memory, HADDR_UNDEF, hbool_t, herr_t, hsize_t};
 use hdf5_metno_sys::h5a::H5Aread;
@@ -17,7 +18,7 @@ use hdf5_metno_sys::h5f::{H5F_ACC_RDONLY, H5F_ACC_TRUNC, H5Fcreate, H5Fopen};
 use hdf5_metno_sys::h5i::{H5I_type_t, H5Idec_ref, hid_t};
 use hdf5_metno_sys::h5p::{
     H5P_CLS_FILE_ACCESS, H5P_DEFAULT, H5Pcreate, H5Pget_chunk_opts, H5Pget_external_count, H5Pget_fill_value,
-    H5Pget_filter2, H5Pget_nfilters,
+    H5Pget_filter2, H5Pget_nfilters, H5Pset_obj_track_times,
 };
 use hdf5_metno_sys::h5s::{H5S_ALL, H5S_seloper_t, H5Screate_simple, H5Sselect_hyperslab};
 use hdf5_metno_sys::h5t::{
@@ -263,6 +264,14 @@ pub(super) fn array_parts(datatype: &Datatype) -> Result<(Datatype, Vec<usize>)>
     })
 }
 
+/// How datasets are created: without the time, so that equal contents are equal bytes.
+pub(super) fn timeless() -> Result<DatasetCreate> {
+    let create = DatasetCreate::try_new()?;
+    // SAFETY: a plain call with an identifier that lives as long as `create`.
+    sync(|| unsafe { h5check(H5Pset_obj_track_times(create.id(), 0)) })?;
+    Ok(create)
+}
+
 /// Creates a contiguous dataset and fills it with `bytes`, which are of the dataset's own type.
 pub(super) fn write_bytes(
     group: &Group,
@@ -277,11 +286,13 @@ pub(super) fn write_bytes(
     }
     let name = c_string(name.as_bytes())?;
     let dims: Vec<hsize_t> = shape.iter().map(|&length| length as hsize_t).collect();
+    let timeless = timeless()?;
     // SAFETY: the dimensions are as many as the rank, the bytes as many as the elements.
     sync(|| unsafe {
         let space = Scoped(h5check(H5Screate_simple(dims.len() as i32, dims.as_ptr(), ptr::null()))?);
         let default = H5P_DEFAULT;
-        let create = H5Dcreate2(group.id(), name.as_ptr(), datatype.id(), space.0, default, default, default);
+        let (datatype_id, create) = (datatype.id(), timeless.id());
+        let create = H5Dcreate2(group.id(), name.as_ptr(), datatype_id, space.0, default, create, default);
         let dataset: Dataset = from_id(h5check(create)?)?;
         h5check(H5Dwrite(dataset.id(), datatype.id(), H5S_ALL, H5S_ALL, default, bytes.as_ptr().cast()))?;
         Ok(dataset)

@@ -97,6 +97,7 @@ fn write_structure(
     let create = || {
         let dataset = root
             .new_dataset::<f32>()
+            .set_create_plist(&native::timeless()?)
             .shape((source.n_obs(), embedding.dims))
             .no_chunk()
             .alloc_time(Some(AllocTime::Early))

@@ -20,6 +20,27 @@ fn entries(directory: &Path) -> Vec<String> {
 }
 
 #[test]
+fn equal_contents_are_equal_bytes_whenever_they_are_written() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["a01_categories_0_7.h5ad", "a05_nullable_bool_int.h5ad", "a06_csc_int64.h5ad"] {
+        let source = H5ad::open(&case(name)).unwrap();
+        let values = embedding(source.n_obs(), 3);
+        let uns = [
+            ("scfoundry/method", UnsValue::Text("pca".into())),
+            ("pca/variance", UnsValue::Floats(vec![1.0, 0.5])),
+        ];
+        let write = |path: &Path| {
+            write_embedding(path, EmbeddingRef { values: &values, dims: 3, uns: &uns }, &source).unwrap();
+            std::fs::read(path).unwrap()
+        };
+        let first = write(&directory.path().join("first"));
+        // HDF5 counts whole seconds.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        assert!(first == write(&directory.path().join("second")), "{name}");
+    }
+}
+
+#[test]
 fn frames_of_every_age_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     for name in [

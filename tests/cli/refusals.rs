@@ -188,6 +188,10 @@ fn runs_that_cannot_be_resumed() {
     let name = world.only_run().file_name().unwrap().to_str().unwrap().to_owned();
     world.refuses(&[&embed[..], &["--resume", &name]].concat(), 3, &[&name, "cannot be resumed"]);
     assert_eq!(world.runs().len(), 1);
+    // Without a name it is done from the start: a loop that always resumes goes on.
+    let ended = world.run(&[&embed[..], &["--resume"]].concat()).succeeded();
+    assert!(ended.stderr.contains(&format!("run {name} had not begun its work")), "{}", ended.stderr);
+    assert_eq!(world.runs().len(), 2);
 }
 
 #[test]

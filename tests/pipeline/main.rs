@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod benchmark;
+mod chaos;
 mod containers;
 mod failures;
 mod geometry;
