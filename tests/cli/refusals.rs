@@ -148,7 +148,9 @@ fn unprivileged(world: &World, arguments: &[&str]) -> Ended {
     }
     let readable = std::fs::Permissions::from_mode(0o755);
     let program = world.root().join("scfoundry");
-    std::fs::copy(env!("CARGO_BIN_EXE_scfoundry"), &program).unwrap();
+    // By another process: what this one has open for writing, a child of another test could hold when it is to be run.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_scfoundry")).arg(&program).status().unwrap();
+    assert!(copied.success());
     std::fs::set_permissions(world.root(), readable).unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(program).args(arguments);
