@@ -12,7 +12,7 @@ fn two_runs() -> (World, [PathBuf; 2]) {
     for (name, exit) in [("good", "0"), ("bad", "1")] {
         let mut command =
             world.command_stand_in(&["embed", "--method", "pca", "--data", &data(), "--run-name", name]);
-        command.env("FAKE_EXIT", exit);
+        command.env("FAKE_RC", exit);
         Ended::of(command);
         let work = world.here().join("runs/embed").join(name).join("work/ab");
         std::fs::create_dir_all(&work).unwrap();
