@@ -21,6 +21,7 @@ pub mod plan;
 pub mod render;
 pub mod rundir;
 
+pub mod clean;
 pub mod launch;
 pub mod nextflow;
 

@@ -104,6 +104,10 @@ impl RunDir {
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(RunDir { path }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+                // `clean` has just removed the folder, which was empty.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    fs::create_dir_all(&parent).map_err(Error::io("create", &parent))?;
+                }
                 Err(error) => return Err(Error::io("create", &path)(error)),
             }
         }
@@ -120,13 +124,15 @@ impl RunDir {
         Ok(RunDir { path })
     }
 
-    /// All runs below `runs`, newest first.
+    /// All runs below `runs`, newest first; hidden directories are none: they are being removed.
     pub fn list(runs: &Path) -> Vec<RunDir> {
         let mut found: Vec<RunDir> = Task::ALL
             .iter()
             .filter_map(|task| fs::read_dir(runs.join(task.name())).ok())
             .flatten()
-            .filter_map(|entry| RunDir::open(&entry.ok()?.path()).ok())
+            .filter_map(|entry| entry.ok())
+            .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
+            .filter_map(|entry| RunDir::open(&entry.path()).ok())
             .collect();
         found.sort_by_cached_key(|run| std::cmp::Reverse(run.order()));
         found

@@ -3,6 +3,7 @@
 mod arguments;
 mod benchmark;
 mod check;
+mod clean;
 mod completions;
 mod cost;
 mod doctor;
@@ -83,6 +84,7 @@ pub enum Command {
     Geometry(geometry::Args),
     Runs(runs::Args),
     Cost(cost::Args),
+    Clean(clean::Args),
     Completions(completions::Args),
     #[command(hide = true)]
     Kernel(kernel::Args),
@@ -151,6 +153,7 @@ fn dispatch(cli: Cli, arguments: arguments::Arguments, ui: &Ui) -> Result<()> {
         Command::Geometry(args) => geometry::run(args, task),
         Command::Runs(args) => runs::run(args, global, ui),
         Command::Cost(args) => cost::run(args, global, ui),
+        Command::Clean(args) => clean::run(args, global, ui),
         Command::Completions(args) => completions::run(args, ui),
         Command::Kernel(args) => kernel::run(args, ui),
     }

@@ -78,6 +78,14 @@ pub fn session(run: &RunDir) -> Option<String> {
     session::of(run.path()).ok()
 }
 
+/// Claims the work and the task cache of the run at `origin` until the file is dropped or the process ends.
+///
+/// # Errors
+/// Another process uses them.
+pub fn claim(origin: &Path) -> Result<File> {
+    session::lock(origin)
+}
+
 /// Makes the workspace where there is none, with what works on this machine.
 fn prepare_workspace(workspace: &Workspace, ui: &Ui) -> Result<()> {
     if workspace.exists() {

@@ -21,17 +21,26 @@ pub fn lock(origin: &Path) -> Result<File> {
 }
 
 /// The directory that holds the work and the task cache of a run: that of the first run, where one resumed another.
+///
+/// # Errors
+/// It is gone.
 pub fn origin(run: &Path) -> Result<PathBuf> {
-    Ok(RunDir::open(run)?.record()?.origin.unwrap_or_else(|| run.to_owned()))
+    let origin = RunDir::open(run)?.record()?.origin.unwrap_or_else(|| run.to_owned());
+    if origin.is_dir() {
+        return Ok(origin);
+    }
+    Err(Error::input(format_args!("run {} cannot be resumed", run.display()))
+        .cause(format_args!("it used the work of {}, which has been removed", origin.display()))
+        .hint("start it anew, without `--resume`"))
 }
 
 /// The session to resume for a run: the one it recorded, else the last that its engine began.
 ///
 /// Nextflow takes a name that it does not know for the last session, so the name is never left to it.
 pub fn of(run: &Path) -> Result<String> {
-    let record = RunDir::open(run)?.record()?;
-    let begun = || last(&origin(run).ok()?.join(".nextflow"));
-    record.session.or_else(begun).ok_or_else(|| {
+    let origin = origin(run)?;
+    let begun = || last(&origin.join(".nextflow"));
+    RunDir::open(run)?.record()?.session.or_else(begun).ok_or_else(|| {
         Error::input(format_args!("run {} cannot be resumed", run.display()))
             .cause("its engine had not begun a session")
             .hint("start it anew, without `--resume`")

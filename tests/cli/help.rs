@@ -2,7 +2,7 @@
 
 use crate::world::{World, data};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "init",
     "doctor",
     "info",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 14] = [
     "geometry",
     "runs",
     "cost",
+    "clean",
     "completions",
 ];
 

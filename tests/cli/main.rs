@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod batch_size;
+mod clean;
 mod containers;
 mod cost;
 mod engines;

@@ -1,0 +1,104 @@
+//! Removing what was selected, one directory after the other.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::select::{active, is_link};
+use super::{REMOVING, Target};
+use crate::error::{Error, Result};
+use crate::launch;
+use crate::method::Task;
+use crate::rundir::RunDir;
+
+/// Removes the directory; `false` if it was gone already.
+///
+/// # Errors
+/// It has come into use meanwhile, or something in it cannot be removed. Part of it may be gone then; the rest has its
+/// hidden name and is tried again by the next removal.
+pub fn remove(target: &Target) -> Result<bool> {
+    let taken = match &target.run {
+        Some((run, _)) => claim(run).and_then(|claims| Ok((claims, hide(&target.path)?))),
+        None => Ok((Vec::new(), target.path.clone())),
+    };
+    match taken {
+        // Held until all is gone, so that nobody goes on from a run that is being removed.
+        Ok((_claims, hidden)) => delete(&hidden).map(|()| true),
+        Err(_) if target.path.symlink_metadata().is_err() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the folders of tasks that have no runs any more.
+pub fn remove_empty_folders(runs: &Path) {
+    for task in Task::ALL {
+        let folder = runs.join(task.name());
+        if !is_link(&folder) {
+            // One that is not empty stays, by the meaning of the call.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Claims the run's work and that of the run it resumed, and sees that the run is not under way.
+///
+/// The claim also tells of processes on other machines that share the disk, which the record cannot.
+fn claim(run: &RunDir) -> Result<Vec<File>> {
+    let mut claims = vec![launch::claim(run.path())?];
+    let record = run.record()?;
+    if active(&record) {
+        return Err(Error::failed(format_args!("run {} is {}", run.name(), record.status.name())));
+    }
+    if let Some(origin) = record.origin.filter(|origin| origin != run.path() && origin.is_dir()) {
+        claims.push(launch::claim(&origin)?);
+    }
+    Ok(claims)
+}
+
+/// Renames the directory to a hidden name beside it.
+fn hide(path: &Path) -> Result<PathBuf> {
+    let free = |path: &PathBuf| path.symlink_metadata().is_err();
+    let hidden = (1..).filter_map(|number| hidden_name(path, number)).find(free);
+    let hidden = hidden.ok_or_else(|| Error::input(format_args!("{} has no name", path.display())))?;
+    fs::rename(path, &hidden).map_err(failure(path))?;
+    Ok(hidden)
+}
+
+fn hidden_name(path: &Path, number: u32) -> Option<PathBuf> {
+    let mut name = std::ffi::OsString::from(REMOVING);
+    name.push(path.file_name()?);
+    if number > 1 {
+        name.push(format!("-{number}"));
+    }
+    Some(path.with_file_name(name))
+}
+
+/// Removes a directory with all in it. The standard library follows no symbolic link in it, not even one that takes a
+/// directory's place meanwhile.
+fn delete(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failure(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn failure(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+    move |error| {
+        let denied = error.kind() == ErrorKind::PermissionDenied;
+        let failed = Error::failed(format_args!("cannot remove {}", path.display())).cause(error);
+        if !denied {
+            return failed;
+        }
+        failed.hint(format_args!(
+            "it holds files of another user, perhaps root's from a container: `sudo rm -rf -- {}`",
+            quoted(path)
+        ))
+    }
+}
+
+/// The path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
+    if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
