@@ -73,7 +73,7 @@ fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Cat
     Ok(plan)
 }
 
-/// The run directory to go on from. None, and a warning, where the earlier runs were cut off before they had begun.
+/// The run directory to go on from. None, and a warning, where the earlier runs left nothing to go on from.
 fn resumed(request: &Request, plan: &mut Plan, workspace: &Workspace) -> Result<Option<PathBuf>> {
     let runs = workspace.runs();
     // `-- -resume` means the same work, so it gets the same run; the argument itself is Nextflow's.
@@ -90,7 +90,8 @@ fn resumed(request: &Request, plan: &mut Plan, workspace: &Workspace) -> Result<
             let begun = earlier.iter().find(|run| launch::session(run).is_some());
             if begun.is_none() {
                 let name = newest.name();
-                plan.warnings.push(format!("run {name} had not begun its work: all is done from the start"));
+                plan.warnings
+                    .push(format!("run {name} left no work to go on from: all is done from the start"));
             }
             begun.cloned()
         }

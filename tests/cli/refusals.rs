@@ -192,7 +192,7 @@ fn runs_that_cannot_be_resumed() {
     assert_eq!(world.runs().len(), 1);
     // Without a name it is done from the start: a loop that always resumes goes on.
     let ended = world.run(&[&embed[..], &["--resume"]].concat()).succeeded();
-    assert!(ended.stderr.contains(&format!("run {name} had not begun its work")), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&format!("run {name} left no work to go on from")), "{}", ended.stderr);
     assert_eq!(world.runs().len(), 2);
 }
 
