@@ -244,7 +244,7 @@ fn age(run: &RunDir, record: &Record, now: Timestamp) -> Age {
     let told = [&record.finished, &record.started].into_iter().flatten().find_map(|text| moment(text));
     let written = || Timestamp::try_from(run.join("run.json").metadata().ok()?.modified().ok()?).ok();
     let then = told.or_else(written).unwrap_or(now);
-    Age::of_seconds(u64::try_from(now.as_second() - then.as_second()).unwrap_or(0))
+    Age::of_seconds(u64::try_from(now.duration_since(then).as_secs()).unwrap_or(0))
 }
 
 /// A moment as records write it; those of the Python command are in local time.

@@ -25,10 +25,10 @@ Examples:
   scfoundry clean 20261202-101500_pca_colon
   scfoundry clean --older-than 0h --json | jq .freed_bytes
 
-A run is as old as its end, or as the end of the last run that resumed it. Sizes are blocks on disk; a file that has
-another name elsewhere frees nothing. With --work, `runs` and `cost` still know the run; `--resume` of it computes all
-its tasks again. Symbolic links are never followed. What cannot be removed is named, the rest goes, and the exit code
-is 1.")]
+A run is as old as its end, or as the end of the last run that resumed it. Sizes are blocks on
+disk; a file that has another name elsewhere frees nothing. With --work, `runs` and `cost` still
+know the run; `--resume` of it computes all its tasks again. Symbolic links are never followed.
+What cannot be removed is named, the rest goes, and the exit code is 1.")]
 pub struct Args {
     /// Only these runs
     #[arg(value_name = "RUN")]
