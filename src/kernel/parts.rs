@@ -11,8 +11,8 @@ const SMALL: usize = 20_000;
 
 /// Does `work` for each part, given its number and its cells; the results are in the order of `parts`.
 ///
-/// Small parts are done side by side; large ones, which need the more memory, before them one after another. `work` may tell how
-/// far it is with a part of several cells.
+/// Large parts are done one after another, since they need the more memory; then small ones side by side. `work` ticks from 0 to
+/// 1 for its own part.
 pub fn each<C: Sync, T: Send>(
     parts: &[Vec<C>],
     tick: Tick<'_>,

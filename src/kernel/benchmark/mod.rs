@@ -7,7 +7,8 @@
 //! Peak memory of n cells in d dimensions, in bytes: at most n (4 d + 3,200) + 40 MB with two threads, and about 600 n for each
 //! further one, which runs a Leiden clustering of its own. The embedding takes 4 n d of it, its 89 neighbours 712 n, and
 //! the graph of kBET the most. Above 200,000 cells, where neighbours and silhouettes need the cells once more in another
-//! order, it is n (8 d + 1,300) + 40 MB if that is more. Nothing is cells x cells. `tests/bench/benchmark.py` prints the peak beside the formula.
+//! order, it is n (8 d + 1,300) + 40 MB if that is more. Nothing is cells x cells. `tests/bench/benchmark.py` prints the peak
+//! beside the formula.
 
 pub mod draw;
 pub mod metrics;
