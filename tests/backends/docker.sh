@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A Docker engine with one small image, for tests: no registry, no bridge, no change of the machine's packet filter. The image
-# is made from this machine's bash, ps and coreutils. Needs root and a Debian 12 (packages by name through apt).
+# A Docker engine with two small images, for tests: no registry, no bridge, no change of the machine's packet filter. They are
+# made from this machine's bash, coreutils, Python and ps; one lacks ps. Needs root and a Debian 12 (packages by name through
+# apt).
 #
 #   tests/backends/docker.sh up     install what is missing, start, make the image, print the `export …` lines that clients need
 #   tests/backends/docker.sh down   stop the engine and remove its files
@@ -9,7 +10,8 @@
 set -euo pipefail
 
 state=${DOCKER_TEST_STATE:-/tmp/scfoundry-test-docker}
-image=scfoundry-test:latest
+image=scfoundry-test:python
+bare=scfoundry-test:no-ps
 export DOCKER_HOST=unix://$state/docker.sock
 
 main() {
@@ -18,10 +20,11 @@ main() {
             ((EUID == 0)) || { echo 'error: this needs root' >&2; exit 4; }
             install_packages
             start
-            docker image inspect "$image" >/dev/null 2>&1 || make_image
-            docker run --rm --pull never --network none "$image" bash -c 'ps -o pid= >/dev/null' >&2
+            docker image inspect "$image" "$bare" >/dev/null 2>&1 || make_images
+            docker run --rm --pull never --network none "$image" bash -c 'ps -o pid= >/dev/null && python3 -c "import json"' >&2
             echo "export DOCKER_HOST=$DOCKER_HOST"
             echo "export SCFOUNDRY_TEST_IMAGE=$image"
+            echo "export SCFOUNDRY_TEST_IMAGE_WITHOUT_PS=$bare"
             ;;
         down) stop ;;
         *) echo 'usage: docker.sh up|down' >&2; exit 2 ;;
@@ -29,11 +32,11 @@ main() {
 }
 
 install_packages() {
-    command -v dockerd >/dev/null && command -v docker >/dev/null && return
+    command -v dockerd >/dev/null && command -v docker >/dev/null && [[ -x /usr/bin/python3 ]] && return
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq >&2
     # --no-install-recommends leaves out the network tools; policy-rc.d, where there is one, keeps the service from starting.
-    apt-get install -y -qq --no-install-recommends docker.io procps >&2
+    apt-get install -y -qq --no-install-recommends docker.io procps python3 >&2
 }
 
 start() {
@@ -52,8 +55,8 @@ start() {
     exit 4
 }
 
-make_image() {
-    local tree program library programs
+make_images() {
+    local tree program library programs python
     tree=$(mktemp -d "$state/image.XXXX")
     mkdir -p "$tree"/{usr/{bin,lib,lib64,sbin},etc,tmp,root,proc,sys,dev,var/tmp,run}
     chmod 755 "$tree"
@@ -61,17 +64,25 @@ make_image() {
     for program in bin lib lib64 sbin; do ln -s "usr/$program" "$tree/$program"; done
     echo 'root:x:0:0:root:/root:/bin/bash' >"$tree/etc/passwd"
     echo 'root:x:0:' >"$tree/etc/group"
-    mapfile -t programs < <(dpkg -L coreutils bash dash procps grep sed mawk findutils hostname | grep -E '^/(usr/)?s?bin/' | sort -u)
+    python=$(basename "$(readlink -f /usr/bin/python3)")
+    mapfile -t programs < <(
+        dpkg -L coreutils bash dash procps grep sed mawk findutils hostname | grep -E '^/(usr/)?s?bin/' | sort -u
+        echo "/usr/bin/$python"
+    )
     for program in "${programs[@]}"; do
         [[ ! -f $program || -u $program ]] || cp -L "$program" "$tree/usr/bin/"
     done
     ln -sf dash "$tree/usr/bin/sh"
     ln -sf mawk "$tree/usr/bin/awk"
+    ln -sf "$python" "$tree/usr/bin/python3"
+    mkdir -p "$tree/usr/lib/$python"
+    tar -C "/usr/lib/$python" --exclude=test --exclude=__pycache__ --exclude='config-*' -cf - . | tar -C "$tree/usr/lib/$python" -xf -
     while read -r library; do
         mkdir -p "$tree/usr/$(dirname "${library#/usr}")"
         cp -L "$library" "$tree/usr/${library#/usr}"
-    done < <(ldd "${programs[@]}" 2>/dev/null | grep -oE '/[^ :]+\.so[^ :]*' | sort -u)
+    done < <(ldd "${programs[@]}" "/usr/lib/$python"/lib-dynload/*.so 2>/dev/null | grep -oE '/[^ :]+\.so[^ :]*' | sort -u)
     tar -C "$tree" -cf - . | docker import --change 'ENV PATH=/usr/bin:/bin' - "$image" >&2
+    tar -C "$tree" --exclude=./usr/bin/ps -cf - . | docker import --change 'ENV PATH=/usr/bin:/bin' - "$bare" >&2
     rm -rf "$tree"
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A SLURM cluster of this one machine, for tests: munged, slurmctld and slurmd from Debian's packages, all on the loopback
-# interface. Jobs over their memory are killed. Needs root and a Debian 12 (packages by name through apt).
+# interface. It has one "GPU" to give out, a device that reads as empty; jobs over their memory are killed. Needs root and a
+# Debian 12 (packages by name through apt).
 #
 #   tests/backends/slurm.sh up     install what is missing, start, print the `export …` lines that clients need
 #   tests/backends/slurm.sh down   cancel all jobs, stop the daemons and remove their files
@@ -34,7 +35,7 @@ install_packages() {
 }
 
 start() {
-    mkdir -p "$state"/{state,spool,log}
+    mkdir -p "$state"/{state,spool,log,dev}
     chmod 755 "$state" "$state"/*
     if [[ ! -s $state/munge.key ]]; then
         dd if=/dev/urandom of="$state/munge.key" bs=1024 count=1 status=none
@@ -44,6 +45,8 @@ start() {
     munge -S "$state/munge.socket" -n >/dev/null 2>&1 ||
         munged --force --key-file="$state/munge.key" --socket="$state/munge.socket" --pid-file="$state/munged.pid" \
             --log-file="$state/log/munged.log" --seed-file="$state/munge.seed" --num-threads=2 >&2
+    [[ -e $state/dev/nvidia0 ]] || mknod "$state/dev/nvidia0" c 1 3
+    echo "NodeName=$host Name=gpu File=$state/dev/nvidia0" >"$state/gres.conf"
     configuration >"$SLURM_CONF"
     runs slurmctld || slurmctld >&2
     runs slurmd || slurmd >&2
@@ -96,8 +99,9 @@ Waittime=0
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
+GresTypes=gpu
 PartitionName=short Nodes=$host Default=YES MaxTime=01:00:00 State=UP
-NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$(awk '/MemTotal/{printf "%d", $2/1024*0.9}' /proc/meminfo) State=UNKNOWN
+NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$(awk '/MemTotal/{printf "%d", $2/1024*0.9}' /proc/meminfo) State=UNKNOWN Gres=gpu:1
 CONF
 }
 
