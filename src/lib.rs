@@ -9,6 +9,7 @@
 
 pub mod atomic;
 pub mod error;
+pub mod shell;
 pub mod table;
 pub mod ui;
 

@@ -50,6 +50,7 @@ struct File {
     weights_dir: Option<PathBuf>,
     cache_dir: Option<PathBuf>,
     outdir: Option<PathBuf>,
+    profile: Option<String>,
     rates: Option<Rates>,
 }
 
@@ -74,6 +75,8 @@ pub struct Settings {
     pub outdir: Setting<PathBuf>,
     /// As typed; a workspace's own choice is `params.gpu_id` in its `nextflow.config`.
     pub gpu: Option<Setting<String>>,
+    /// Profile of `nextflow.config` for runs that name none.
+    pub profile: Option<Setting<String>>,
     pub rates: Option<Setting<Rates>>,
 }
 
@@ -85,6 +88,7 @@ pub const TEMPLATE: &str = "\
 # java = \"/usr/lib/jvm/java-21/bin/java\"  # for the managed engine
 # weights_dir = \"/shared/model_weights\"
 # outdir = \"/shared/results\"
+# profile = \"slurm\"                      # of nextflow.config, for runs without --profile
 #
 # [rates]                                 # adds money to cost tables
 # currency = \"EUR\"
@@ -117,6 +121,7 @@ impl Settings {
             ),
             outdir: or(pick(&flags.outdir, "SCFOUNDRY_OUTDIR", |file| &file.outdir), workspace.results()),
             gpu: layered(flags.gpu.clone(), "SCFOUNDRY_GPU", &layers, |_| None),
+            profile: layered(None, "SCFOUNDRY_PROFILE", &layers, |file| file.profile.clone()),
             rates: layers.iter().flatten().find_map(|(path, file)| {
                 Some(Setting { value: file.rates.clone()?, origin: Origin::File(path.clone()) })
             }),

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Work};
 use crate::render;
+use crate::shell;
 use crate::trace::units::format_bytes;
 use crate::ui::Ui;
 
@@ -24,7 +25,7 @@ pub fn show(plan: &Plan, ui: &Ui) -> Result<()> {
         ui.line(format_args!("{name:<11} {value}"))?;
     }
     ui.line(format_args!("{:<11} {}", "Run", run.display()))?;
-    ui.line(format_args!("{:<11} nextflow {}", "Command", render::line(&arguments)))?;
+    ui.line(format_args!("{:<11} nextflow {}", "Command", shell::line(&arguments)))?;
     ui.line(format_args!("\nnextflow.config\n{}", indented(&config)))
 }
 

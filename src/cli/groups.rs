@@ -42,7 +42,7 @@ pub struct RunOptions {
     #[arg(short, long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
 
-    /// Configuration profile of nextflow.config, such as `slurm`
+    /// Configuration profile of nextflow.config, such as `slurm` [env: SCFOUNDRY_PROFILE]
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
 

@@ -84,6 +84,9 @@ fn effective(settings: &Settings, config: &Config, ui: &Ui) -> Result<()> {
         (None, None) => ("0".to_owned(), Origin::Default.to_string()),
     };
     rows.push(("gpu", gpu.0, gpu.1));
+    if let Some(profile) = &settings.profile {
+        rows.push(("profile", profile.value.clone(), profile.origin.to_string()));
+    }
     if let Some(rates) = &settings.rates {
         rows.push(("rates", serde_json::json!(rates.value).to_string(), rates.origin.to_string()));
     }

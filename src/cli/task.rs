@@ -11,7 +11,7 @@ use super::{Global, dry_run};
 use crate::error::{Error, Result};
 use crate::launch::{self, Finished};
 use crate::method::Task;
-use crate::plan::{self, Context, Plan, Request, Resume, Role};
+use crate::plan::{self, Context, Plan, Request, Resume, Role, Typed};
 use crate::rundir::RunDir;
 use crate::ui::Ui;
 use crate::workspace::Workspace;
@@ -42,6 +42,7 @@ pub fn run(asked: Asked, options: RunOptions, arguments: Arguments, global: &Glo
         configs: options.config.clone(),
         profile: options.profile.clone(),
         nextflow_args: arguments.nextflow,
+        typed: Typed(std::env::args_os().collect()),
     };
     let mut plan = make(&request, &around, &catalogue)?;
     plan.warnings.extend(misplaced(&plan));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::cost::{self, CostSummary, Facts};
 use crate::error::{Error, Kind};
 use crate::nextflow::Outcome;
-use crate::plan::Plan;
+use crate::plan::{Plan, Runtime};
 use crate::rundir::RunDir;
 use crate::trace::{Status, TaskRecord, Trace};
 
@@ -33,7 +33,7 @@ pub fn judge(plan: &Plan, run: &RunDir, evidence: Evidence<'_>) -> Option<Error>
         let number = u8::try_from(signal).unwrap_or(2);
         return Some(
             Error::new(Kind::Signal(number), "the run was stopped")
-                .hint(format_args!("go on with `--resume {}`", run.name())),
+                .hint(format_args!("go on with `{}`", plan.typed.resume(&run.name()))),
         );
     }
     let tasks = trace.map_or(&[][..], |trace| trace.tasks.as_slice());
@@ -42,7 +42,7 @@ pub fn judge(plan: &Plan, run: &RunDir, evidence: Evidence<'_>) -> Option<Error>
         return Some(failed_tasks(plan, run, &failed, first, tasks.len()));
     }
     if !outcome.success() {
-        return Some(engine_failure(run, &outcome));
+        return Some(engine_failure(plan, run, &outcome));
     }
     if let Some(task) = cost.and_then(|cost| cost.tasks.iter().find(|task| task.memory_kill.is_some())) {
         return Some(
@@ -54,7 +54,18 @@ pub fn judge(plan: &Plan, run: &RunDir, evidence: Evidence<'_>) -> Option<Error>
             .hint("its output may be cut short; give it more memory in nextflow.config and run it again"),
         );
     }
-    unplaced.or_else(|| missing_outputs(plan, tasks, published))
+    unplaced.or_else(|| unseen_end(plan, tasks)).or_else(|| missing_outputs(plan, tasks, published))
+}
+
+/// A task that is called complete although nobody saw its exit code. In a trace of the user's the column may be left out.
+fn unseen_end(plan: &Plan, tasks: &[TaskRecord]) -> Option<Error> {
+    let own = plan.nextflow_option("-with-trace").is_none() && plan.nextflow_option("-stub-run").is_none();
+    let task = tasks.iter().find(|task| own && task.status == Status::Completed && task.exit.is_none())?;
+    Some(
+        Error::failed(format_args!("{} is called complete, but without an exit code", task.name))
+            .cause("its end was not seen, so its output may be cut short")
+            .hint("ask the batch system about its job, and run it again"),
+    )
 }
 
 /// Failed tasks that no later attempt made good.
@@ -91,7 +102,7 @@ fn failed_tasks(plan: &Plan, run: &RunDir, failed: &[&TaskRecord], first: &TaskR
     if let Some(folder) = folder {
         error = error.hint(format_args!("its log: {}", folder.join(".command.log").display()));
     }
-    error.hint(format_args!("once mended, go on with `--resume {}`", run.name()))
+    error.hint(format_args!("once mended, go on with `{}`", plan.typed.resume(&run.name())))
 }
 
 /// The kernel's own error, told again: the message, its causes and its hints.
@@ -116,14 +127,17 @@ fn rejected(run: &RunDir, lines: &[String], count: usize) -> Error {
 
 fn facts(plan: &Plan) -> Facts {
     let number = |name: &str| plan.parameters.get(name).and_then(serde_json::Value::as_u64);
+    let batch_size = number("batch_size").or_else(|| number("integration_batch_size"));
     Facts {
-        batch_size: number("batch_size").or_else(|| number("integration_batch_size")),
-        ..Facts::default()
+        batch_size,
+        ignores_batch_size: batch_size.is_none(),
+        engine: (plan.runtime != Runtime::None).then(|| plan.runtime.name().to_owned()),
+        gpu: !plan.gpus.is_empty() && plan.stages.iter().any(|stage| stage.gpu),
     }
 }
 
 /// Nextflow ended badly with no failed task to show for it.
-fn engine_failure(run: &RunDir, outcome: &Outcome) -> Error {
+fn engine_failure(plan: &Plan, run: &RunDir, outcome: &Outcome) -> Error {
     let kind = match (outcome.code, outcome.signal) {
         (_, Some(_)) | (Some(0 | 1) | None, _) => Kind::Failed,
         (Some(code), _) => Kind::Engine(u8::try_from(code).unwrap_or(1)),
@@ -135,10 +149,17 @@ fn engine_failure(run: &RunDir, outcome: &Outcome) -> Error {
     };
     let mut error = Error::new(kind, format_args!("Nextflow failed, {how}"));
     let said = last_words(&run.join("nextflow.out"));
-    if !said.is_empty() {
+    let known = cost::diagnose_log(&said.join("\n"), &facts(plan));
+    if let Some(diagnosis) = known {
+        error = error.cause(diagnosis.what).hint(diagnosis.hint);
+    } else if !said.is_empty() {
         error = error.cause(said.join("\n"));
     }
-    error.hint(format_args!("its log: {}", run.join("nextflow.log").display()))
+    error = error.hint(format_args!("its log: {}", run.join("nextflow.log").display()));
+    match run.join(".nextflow/history").is_file() {
+        true => error.hint(format_args!("once mended, go on with `{}`", plan.typed.resume(&run.name()))),
+        false => error,
+    }
 }
 
 /// The end of what the engine printed, from its first error on.

@@ -2,6 +2,7 @@
 
 mod failure;
 mod progress;
+mod runner;
 mod session;
 
 use std::ffi::OsString;
@@ -115,6 +116,9 @@ impl Prepared {
             Some(resumed) => session::origin(resumed)?,
             None => run.path().to_owned(),
         };
+        if let Some(runner) = &plan.runner {
+            runner::install(runner)?;
+        }
         let lock = session::lock(&origin)?;
         let session = plan.resume.as_deref().map(session::of).transpose()?;
         let config =

@@ -113,6 +113,7 @@ impl Profile {
         ensure(self.dimension != Some(0), "dimension", "is 0")?;
         self.check_tasks()?;
         self.check_runner()?;
+        self.check_resources()?;
         self.check_input()?;
         self.check_options()?;
         self.check_parameters()?;
@@ -150,6 +151,22 @@ impl Profile {
                 key,
                 format_args!("is a section, but \"{task}\" is not among the tasks"),
             )?;
+        }
+        Ok(())
+    }
+
+    fn check_resources(&self) -> Checked {
+        let Some(resources) = self.resources else { return Ok(()) };
+        let at = |key: &str| format!("resources.{key}");
+        ensure(resources.cpus >= 1, at("cpus"), "is 0")?;
+        for (key, value) in [("memory_gb", resources.memory_gb), ("hours", resources.hours)] {
+            ensure(value > 0.0 && value < 1e5, at(key), format_args!("{value} is not a sound amount"))?;
+        }
+        for (key, value) in [
+            ("memory_gb_per_100k_cells", resources.memory_gb_per_100k_cells),
+            ("hours_per_100k_cells", resources.hours_per_100k_cells),
+        ] {
+            ensure((0.0..1e5).contains(&value), at(key), format_args!("{value} is not a sound amount"))?;
         }
         Ok(())
     }

@@ -126,6 +126,9 @@ pub struct Profile {
     pub genes: Genes,
     pub input: Input,
     pub runner: Runner,
+    /// What a task of the method asks a scheduler for; absent: by kind of runner and cost class.
+    #[serde(default)]
+    pub resources: Option<Resources>,
     #[serde(default)]
     pub embed: Option<EmbedOptions>,
     #[serde(default)]
@@ -188,6 +191,43 @@ pub enum RunnerKind {
     Native,
     Python,
     R,
+}
+
+/// What a task asks a scheduler for. GB is 2^30 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resources {
+    pub cpus: u32,
+    /// Before the first cell: the program, its libraries, the model.
+    pub memory_gb: f64,
+    pub memory_gb_per_100k_cells: f64,
+    pub hours: f64,
+    pub hours_per_100k_cells: f64,
+}
+
+impl Resources {
+    /// For a kernel of this binary: more than twice what `tests/bench` has measured at up to a million cells.
+    pub fn native() -> Resources {
+        Resources {
+            cpus: 4,
+            memory_gb: 2.0,
+            memory_gb_per_100k_cells: 0.5,
+            hours: 0.5,
+            hours_per_100k_cells: 0.5,
+        }
+    }
+
+    /// For a model: the matrix in memory and a copy, and hours by the class of its cost.
+    fn model(cost_class: u8) -> Resources {
+        let hours = [1.0, 2.0, 4.0, 12.0, 24.0];
+        Resources {
+            cpus: 4,
+            memory_gb: 16.0,
+            memory_gb_per_100k_cells: 10.0,
+            hours: 1.0,
+            hours_per_100k_cells: hours[usize::from(cost_class.clamp(1, 5)) - 1],
+        }
+    }
 }
 
 /// A batch size that a task honours.
@@ -335,6 +375,14 @@ impl Profile {
     pub fn model(&self, name: &str) -> Option<&Model> {
         let last = |model: &&Model| model.name.rsplit('/').next() == Some(name);
         self.models.iter().find(|model| model.name == name).or_else(|| self.models.iter().find(last))
+    }
+
+    /// What its tasks ask a scheduler for: its own words, else those of its kind.
+    pub fn resources(&self) -> Resources {
+        self.resources.unwrap_or_else(|| match self.runner.kind {
+            RunnerKind::Native => Resources::native(),
+            RunnerKind::Python | RunnerKind::R => Resources::model(self.cost_class),
+        })
     }
 
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {

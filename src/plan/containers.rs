@@ -3,12 +3,13 @@
 //! All of it goes to the processes that need it, by `containerOptions`: a setting for the whole engine would reach CPU
 //! tasks too, and a `runOptions` of the user would replace it or be replaced.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::resources::{Gpus, Runtime};
+use crate::shell;
 use crate::workspace::Config;
 
 /// The surroundings of one process.
@@ -25,32 +26,51 @@ pub struct Place<'a> {
     pub runtime: Runtime,
     pub config: &'a Config,
     pub gpus: &'a Gpus,
-    /// A scheduler chooses the GPU.
-    pub scheduled: bool,
+    pub executor: &'a str,
+    pub mounts: Vec<Mount>,
 }
 
-/// Flags for a process that runs in a container (or, without one, in an environment of its own).
-pub fn surroundings(place: &Place<'_>, gpu: bool) -> Surroundings {
-    let wanted = gpu;
-    // `--gpu none`: a flag without a number would be refused, or would mean all cards.
-    let gpu = wanted && (place.scheduled || !place.gpus.is_empty());
-    match place.runtime {
-        Runtime::Docker => Surroundings { container_options: Some(docker(place, gpu)), before_script: None },
-        Runtime::Podman => Surroundings { container_options: Some(podman(place, gpu)), before_script: None },
-        Runtime::Apptainer | Runtime::Singularity => Surroundings {
-            container_options: gpu.then(|| "--nv".to_owned()),
-            before_script: visible_devices(place, wanted),
-        },
-        Runtime::None => {
-            Surroundings { container_options: None, before_script: visible_devices(place, wanted) }
-        }
+impl Place<'_> {
+    /// A scheduler, not we, chooses machine and GPU.
+    pub fn scheduled(&self) -> bool {
+        self.executor != "local"
     }
 }
 
-/// Docker and Podman give a container 64 MB of shared memory, too little for data loaders.
-const SHARED_MEMORY: &str = "--shm-size=2g";
+/// A directory that a task finds at the same path inside a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    pub path: PathBuf,
+    pub writable: bool,
+}
 
-fn docker(place: &Place<'_>, gpu: bool) -> String {
+/// Flags for a process that runs in a container (or, without one, in an environment of its own).
+pub fn surroundings(place: &Place<'_>, process: &str, gpu: bool) -> Surroundings {
+    let wanted = gpu;
+    // `--gpu none`: a flag without a number would be refused, or would mean all cards.
+    let gpu = wanted && !place.gpus.is_empty();
+    let options = match place.runtime {
+        Runtime::Docker => docker(place, gpu),
+        Runtime::Podman => podman(place, gpu),
+        Runtime::Apptainer | Runtime::Singularity => apptainer(place, gpu),
+        Runtime::None => Vec::new(),
+    };
+    // A task in a container that Docker starts is told by a flag instead.
+    let exported = matches!(place.runtime, Runtime::Apptainer | Runtime::Singularity | Runtime::None);
+    let own = place.config.get("process.containerOptions").filter(|_| place.runtime != Runtime::None);
+    let all: Vec<String> = own.map(str::to_owned).into_iter().chain(options).collect();
+    // Options that the user chose for this very process are not ours to mend.
+    let ours = !all.is_empty() && !place.config.selects(process, "containerOptions");
+    Surroundings {
+        container_options: ours.then(|| all.join(" ")),
+        before_script: exported.then(|| visible_devices(place, wanted)).flatten(),
+    }
+}
+
+/// Docker and Podman give a container 64 MB of shared memory, too little for data loaders. This is a limit, not a claim.
+const SHARED_MEMORY: &str = "--shm-size=16g";
+
+fn docker(place: &Place<'_>, gpu: bool) -> Vec<String> {
     let given = place.config.get("docker.runOptions").unwrap_or_default();
     let words: Vec<&str> = given.split_whitespace().collect();
     let has = |flags: &[&str]| words.iter().any(|word| flags.iter().any(|flag| word.starts_with(flag)));
@@ -59,36 +79,68 @@ fn docker(place: &Place<'_>, gpu: bool) -> String {
         options.push("-u $(id -u):$(id -g)".to_owned());
     }
     // The user above has no home in the image.
-    options.push("-e HOME=\"$NXF_TASK_WORKDIR\"".to_owned());
-    options.push("-e MPLCONFIGDIR=\"$NXF_TASK_WORKDIR\"".to_owned());
-    options.push("-e NUMBA_CACHE_DIR=\"$NXF_TASK_WORKDIR\"".to_owned());
+    options.extend(
+        ["HOME", "MPLCONFIGDIR", "NUMBA_CACHE_DIR"].map(|name| format!("-e {name}=\"$NXF_TASK_WORKDIR\"")),
+    );
     if !has(&["--shm-size", "--ipc"]) {
         options.push(SHARED_MEMORY.to_owned());
     }
+    options.extend(place.mounts.iter().map(bind));
     if gpu && !has(&["--gpus"]) {
-        options.push(match (place.scheduled, place.gpus.0.as_slice()) {
+        options.push(match (place.scheduled(), place.gpus.0.as_slice()) {
             (true, _) => "--gpus all -e CUDA_VISIBLE_DEVICES".to_owned(),
             (false, [one]) => format!("--gpus device={one}"),
             // Docker reads the commas of an unquoted value as further settings.
             (false, _) => format!("--gpus '\"device={}\"'", place.gpus),
         });
     }
-    options.join(" ")
+    options
 }
 
-fn podman(place: &Place<'_>, gpu: bool) -> String {
+fn podman(place: &Place<'_>, gpu: bool) -> Vec<String> {
     let mut options = vec![SHARED_MEMORY.to_owned()];
-    if gpu && place.scheduled {
+    options.extend(place.mounts.iter().map(bind));
+    if gpu && place.scheduled() {
         options.push("--device nvidia.com/gpu=all -e CUDA_VISIBLE_DEVICES".to_owned());
     } else if gpu {
         // Podman accepts Docker's --gpus and ignores it.
         options.extend(place.gpus.0.iter().map(|number| format!("--device nvidia.com/gpu={number}")));
     }
-    options.join(" ")
+    options
+}
+
+/// `--mount`, which unlike `-v` makes no missing directory, owned by root. Its value is a line of CSV.
+fn bind(mount: &Mount) -> String {
+    let path = mount.path.to_string_lossy();
+    let field = |name: &str| match path.contains([',', '"']) {
+        true => format!("\"{name}={}\"", path.replace('"', "\"\"")),
+        false => format!("{name}={path}"),
+    };
+    let readonly = if mount.writable { "" } else { ",readonly" };
+    format!("--mount {}", shell::text(format!("type=bind,{},{}{readonly}", field("src"), field("dst"))))
+}
+
+fn apptainer(place: &Place<'_>, gpu: bool) -> Vec<String> {
+    let bind = |mount: &Mount| {
+        let path = mount.path.to_string_lossy();
+        let mode = if mount.writable { "rw" } else { "ro" };
+        format!("-B {}", shell::text(format!("{path}:{path}:{mode}")))
+    };
+    gpu.then(|| "--nv".to_owned()).into_iter().chain(place.mounts.iter().map(bind)).collect()
 }
 
 fn visible_devices(place: &Place<'_>, gpu: bool) -> Option<String> {
-    (gpu && !place.scheduled).then(|| format!("export CUDA_VISIBLE_DEVICES={}", place.gpus))
+    (gpu && !place.scheduled()).then(|| format!("export CUDA_VISIBLE_DEVICES={}", place.gpus))
+}
+
+/// A path that an engine's option for mounts would take apart: it has no way to write these characters.
+pub fn is_misread(runtime: Runtime, path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    match runtime {
+        Runtime::Docker | Runtime::Podman => path.contains(':'),
+        Runtime::Apptainer | Runtime::Singularity => path.contains([':', ',']),
+        Runtime::None => false,
+    }
 }
 
 /// Settings of the engine itself that neither the workspace's configuration nor the environment has made.
@@ -103,12 +155,7 @@ pub fn engine_settings(
     let engine = place.runtime.name();
     let images = cache.join("images").to_string_lossy().into_owned();
     let cache_variable = format!("NXF_{}_CACHEDIR", engine.to_uppercase());
-    let mut settings = vec![
-        ("autoMounts", json!(true)),
-        ("pullTimeout", json!("6 h")),
-        // Nextflow starts the container with an empty environment.
-        ("envWhitelist", json!("CUDA_VISIBLE_DEVICES")),
-    ];
+    let mut settings = vec![("autoMounts", json!(true)), ("pullTimeout", json!("6 h"))];
     if !has_variable(&cache_variable) {
         settings.push(("cacheDir", json!(images)));
     }
@@ -116,23 +163,39 @@ pub fn engine_settings(
         .into_iter()
         .map(|(name, value)| (format!("{engine}.{name}"), value))
         .filter(|(name, _)| !place.config.has(name))
+        .chain(passed_variables(place, engine))
         .collect()
+}
+
+/// Nextflow starts the container with an empty environment, save for the variables listed here.
+fn passed_variables(place: &Place<'_>, engine: &str) -> Option<(String, Value)> {
+    const CARDS: &str = "CUDA_VISIBLE_DEVICES";
+    let name = format!("{engine}.envWhitelist");
+    match place.config.get(&name) {
+        Some(own) if own.split(',').any(|variable| variable.trim() == CARDS) => None,
+        Some(own) => Some((name, json!(format!("{own},{CARDS}")))),
+        // A list or code of the user's: not ours to replace.
+        None if place.config.has(&name) => None,
+        None => Some((name, json!(CARDS))),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn place<'a>(runtime: Runtime, config: &'a Config, gpus: &'a Gpus) -> Place<'a> {
+        Place { runtime, config, gpus, executor: "local", mounts: Vec::new() }
+    }
+
     fn options(runtime: Runtime, gpus: &[u32], gpu: bool) -> Surroundings {
-        let place =
-            Place { runtime, config: &Config::default(), gpus: &Gpus(gpus.to_vec()), scheduled: false };
-        surroundings(&place, gpu)
+        surroundings(&place(runtime, &Config::default(), &Gpus(gpus.to_vec())), "EMBED", gpu)
     }
 
     #[test]
     fn several_cards_keep_their_quotes() {
         let both = options(Runtime::Docker, &[0, 1], true).container_options.unwrap();
-        assert!(both.ends_with("--shm-size=2g --gpus '\"device=0,1\"'"), "{both}");
+        assert!(both.ends_with("--shm-size=16g --gpus '\"device=0,1\"'"), "{both}");
         let one = options(Runtime::Docker, &[0], true).container_options.unwrap();
         assert!(one.starts_with("-u $(id -u):$(id -g) ") && one.ends_with(" --gpus device=0"), "{one}");
     }
@@ -164,5 +227,42 @@ mod tests {
         let task = options(Runtime::Apptainer, &[1], true);
         assert_eq!(task.container_options.as_deref(), Some("--nv"));
         assert_eq!(task.before_script.as_deref(), Some("export CUDA_VISIBLE_DEVICES=1"));
+    }
+
+    #[test]
+    fn mounts_come_through_shell_and_csv() {
+        let (config, gpus) = (Config::default(), Gpus(vec![]));
+        let mount = |path: &str, writable| Mount { path: path.into(), writable };
+        let mounts = vec![mount("/w/it's, \"a\"", false), mount("/c", true)];
+        let words = |runtime| {
+            let place = Place { mounts: mounts.clone(), ..place(runtime, &config, &gpus) };
+            let options = surroundings(&place, "EMBED", false).container_options.unwrap();
+            let script = format!("printf '%s\\n' {options}");
+            let output = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let docker = words(Runtime::Docker);
+        let quoted = "type=bind,\"src=/w/it's, \"\"a\"\"\",\"dst=/w/it's, \"\"a\"\"\",readonly\n";
+        assert!(
+            docker.contains(quoted) && docker.ends_with("--mount\ntype=bind,src=/c,dst=/c\n"),
+            "{docker}"
+        );
+        assert!(words(Runtime::Apptainer).ends_with("-B\n/c:/c:rw\n"));
+    }
+
+    #[test]
+    fn what_the_user_wrote_is_added_to() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "process.containerOptions = '--cap-add X'\napptainer.envWhitelist = 'A,B'\n")
+            .unwrap();
+        let config = Config::read(file.path(), None).unwrap();
+        let gpus = Gpus(vec![0]);
+        let place = place(Runtime::Apptainer, &config, &gpus);
+        assert_eq!(
+            surroundings(&place, "EMBED", true).container_options.as_deref(),
+            Some("--cap-add X --nv")
+        );
+        let settings = engine_settings(&place, Path::new("/c"), |_| false);
+        assert!(settings.contains(&("apptainer.envWhitelist".to_owned(), json!("A,B,CUDA_VISIBLE_DEVICES"))));
     }
 }

@@ -95,7 +95,7 @@ fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
 
 /// Whether Nextflow's task scripts would misread a path: they stage with `ln -s PATH`, in which quotes and spaces are
 /// escaped, but not what the shell expands. `[1]` would even stage another file, if there is one of that name.
-fn is_misread(path: &Path) -> bool {
+pub fn is_misread(path: &Path) -> bool {
     let expanded = |c: char| matches!(c, '$' | '{' | '}' | '[' | ']' | '*' | '?') || c.is_control();
     path.to_string_lossy().contains(expanded)
 }

@@ -2,13 +2,18 @@
 //!
 //! `--dry-run` prints it, `render` writes it, `launch` runs it; none of them looks at the command line again.
 
+mod again;
+mod asks;
+mod configuration;
 mod containers;
 mod inputs;
 mod names;
 mod parameters;
 mod request;
 mod resources;
+mod runner;
 mod stages;
+mod staging;
 mod transfer;
 mod weights;
 
@@ -18,10 +23,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+pub use again::Typed;
+pub use asks::{Asks, PerCell};
 pub use containers::Surroundings;
 pub use inputs::{Input, Scored};
 pub use request::{Given, Request, Resume, Role, Source};
 pub use resources::{Gpus, Runtime, docker_answers};
+pub use runner::Runner;
 pub use stages::{Stage, Work};
 pub use transfer::Fitted;
 pub use weights::Weight;
@@ -30,7 +38,7 @@ use crate::error::{Error, Result};
 use crate::method::{Catalogue, Profile, Task};
 use crate::rundir::Output;
 use crate::settings::Settings;
-use crate::workspace::{Config, Workspace};
+use crate::workspace::Workspace;
 use containers::Place;
 
 /// A run, decided.
@@ -49,15 +57,19 @@ pub struct Plan {
     pub outputs: Vec<Output>,
     /// Files of the model that the method loads.
     pub weights: Vec<Weight>,
+    /// The script that does the method's work; absent for a native one.
+    pub runner: Option<Runner>,
     pub stages: Vec<Stage>,
     /// What `params.json` will hold.
     pub parameters: Map<String, Value>,
     pub runtime: Runtime,
     pub gpus: Gpus,
     pub executor: String,
+    /// Failed tasks are handled our way; else the user's configuration says how.
+    pub retried: bool,
     /// Settings of the container engine that nobody has made.
     pub engine_settings: Vec<(String, Value)>,
-    /// Configuration files that the run includes, the workspace's first.
+    /// Configuration files given on top of the workspace's.
     pub configs: Vec<PathBuf>,
     pub profile: Option<String>,
     /// The arguments after `--`, as text; what is passed is [`Plan::nextflow_args`].
@@ -65,6 +77,8 @@ pub struct Plan {
     pub nextflow_text: Vec<String>,
     #[serde(skip)]
     pub nextflow_args: Vec<OsString>,
+    #[serde(skip)]
+    pub typed: Typed,
     pub run_stem: String,
     /// Warnings count as errors; a failed check fails the command.
     pub strict: bool,
@@ -107,20 +121,31 @@ impl Plan {
             inputs::pair(&mut inputs)?;
         }
         require_columns(request.task, &parameters.values, &inputs)?;
-        let config = Config::read(&context.workspace.nextflow_config(), request.profile.as_deref())?;
+        let configs = configuration::files(request)?;
+        let chosen = configuration::profile(request, context.settings);
+        let config = configuration::read(context.workspace, &configs, request, chosen.as_deref())?;
         let executor = resources::executor(&config)?;
         let gpus = resources::gpus(context.settings, &config)?;
+        let runner = match profile {
+            Some(profile) => {
+                let origin = context.catalogue.origin(&profile.name);
+                Runner::of(profile, origin, &context.settings.cache_dir.value)?
+            }
+            None => None,
+        };
         let place = Place {
             runtime: Runtime::of(&config),
             config: &config,
             gpus: &gpus,
-            scheduled: executor != "local",
+            executor: &executor,
+            mounts: staging::mounts(context),
         };
-        let cpus = resources::native_cpus(&config, &executor);
-        let mut stages = stages::stages(request.task, profile, &place, cpus);
+        let mut stages = stages::stages(request.task, profile, &place, &inputs)?;
         stages.retain(|stage| fitted.is_none() || stage.process != "FIT");
         warnings.extend(idle_gpu(context.settings, &gpus, &stages));
-        check_staging(&stages, &inputs)?;
+        warnings.extend(asks::unasked_gpu(&place, stages.iter().any(|stage| stage.gpu)));
+        staging::check(&place, &stages, &inputs, context)?;
+        let retried = !config.has("process.errorStrategy");
         let label = names::label(request, &inputs);
         let shown = stages::Parameters(&parameters.values);
         let outdir = &context.settings.outdir.value;
@@ -141,22 +166,26 @@ impl Plan {
                 context.has_variable,
             ),
             runtime: place.runtime,
-            unavailable: stages::unavailable(&stages),
+            unavailable: stages::unavailable(&stages, runner.as_ref()),
+            runner,
             run_stem: names::run_stem(request, &label, &inputs, context.stamp),
             parameters: Map::new(),
             stages,
             inputs,
             gpus,
             executor,
-            configs: configs(request)?,
-            profile: request.profile.clone(),
+            configs,
+            profile: chosen,
+            retried,
             nextflow_text: request.nextflow_args.iter().map(|arg| arg.to_string_lossy().into()).collect(),
             nextflow_args: request.nextflow_args.clone(),
+            typed: request.typed.clone(),
             strict: request.strict,
             resume: None,
             warnings,
         };
         plan.parameters = plan.pipeline_parameters(parameters.values, parameters.read, &label);
+        plan.add_runner(context.settings);
         if request.task == Task::Transfer {
             plan.parameters.insert("fitted".to_owned(), json!(plan.fitted));
         }
@@ -187,6 +216,16 @@ impl Plan {
         parameters.insert("read".to_owned(), json!(read));
         parameters.extend(values);
         parameters
+    }
+
+    /// Where the tasks of a model find its script, its weights and a place for what its libraries keep.
+    fn add_runner(&mut self, settings: &Settings) {
+        let directory = self.runner.as_ref().map(|runner| &runner.directory);
+        self.parameters.insert("runner".to_owned(), json!(directory));
+        if self.stages.iter().any(|stage| matches!(stage.work, Work::Runner(_))) {
+            self.parameters.insert("weights".to_owned(), json!(settings.weights_dir.value));
+            self.parameters.insert("cache".to_owned(), json!(settings.cache_dir.value));
+        }
     }
 
     /// The Nextflow option `name` among the arguments after `--`, with its value if it has one (`-with-trace FILE`).
@@ -247,32 +286,6 @@ fn directory(outdir: &Path) -> Result<()> {
     }
 }
 
-fn configs(request: &Request) -> Result<Vec<PathBuf>> {
-    let absolute = |path: &PathBuf| -> Result<PathBuf> {
-        let absolute = std::path::absolute(path).map_err(Error::io("resolve", path))?;
-        match absolute.is_file() {
-            true => Ok(absolute),
-            false => Err(Error::input(format_args!("cannot read {}", path.display()))
-                .cause("no such file")
-                .hint("`--config` takes a Nextflow configuration file")),
-        }
-    };
-    request.configs.iter().map(absolute).collect()
-}
-
-/// A container sees only what is staged into it.
-fn check_staging(stages: &[Stage], inputs: &[Input]) -> Result<()> {
-    let contained = stages.iter().any(|stage| stage.container.is_some());
-    match inputs.iter().find(|input| contained && !input.staged) {
-        None => Ok(()),
-        Some(input) => {
-            Err(Error::input(format_args!("{} cannot be handed to a container", input.path.display()))
-                .cause("its path holds one of $ { } [ ] * ?, which Nextflow's task scripts would misread")
-                .hint("rename it"))
-        }
-    }
-}
-
 /// The inputs as the pipeline sees them. A tag becomes part of a shell script, so it is made harmless, and of the name by
 /// which a task is known in the trace, so no two are the same.
 fn described(inputs: &[Input]) -> Value {
@@ -288,6 +301,7 @@ fn described(inputs: &[Input]) -> Value {
             "id": input.id,
             "tag": tag,
             "path": input.path,
+            "cells": input.cells,
             "staged": input.staged,
             "stamp": input.stamp,
         });

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::again::Typed;
 use crate::method::Task;
 
 /// The part an input plays.
@@ -86,4 +87,6 @@ pub struct Request {
     pub profile: Option<String>,
     /// All after `--`, for `nextflow run`, untouched.
     pub nextflow_args: Vec<OsString>,
+    /// The whole command line, for the one that goes on from its run.
+    pub typed: Typed,
 }

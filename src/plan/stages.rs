@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::asks::{Asker, Asks, is_by_input};
 use super::containers::{Place, Surroundings, surroundings};
 use super::inputs::{Input, Scored};
 use super::request::Role;
+use super::runner::Runner;
+use crate::error::Result;
 use crate::kernel;
 use crate::method::{Profile, RunnerKind, Task};
 use crate::rundir::Output;
@@ -31,21 +34,49 @@ pub struct Stage {
     pub work: Work,
     pub container: Option<String>,
     pub gpu: bool,
-    pub cpus: Option<usize>,
+    #[serde(flatten)]
+    pub asks: Asks,
     /// As many at once as there are cards.
     pub max_forks: Option<usize>,
     #[serde(flatten)]
     pub surroundings: Surroundings,
 }
 
-/// The processes of `task` in the order they run. `cpus` is what a native task may use here, where that is ours to say.
-pub fn stages(task: Task, profile: Option<&Profile>, place: &Place<'_>, cpus: Option<usize>) -> Vec<Stage> {
+/// The processes of `task` in the order they run, with what each asks for.
+///
+/// # Errors
+/// Input: the user's configuration holds code where something would have to be added.
+pub fn stages(
+    task: Task,
+    profile: Option<&Profile>,
+    place: &Place<'_>,
+    inputs: &[Input],
+) -> Result<Vec<Stage>> {
+    let mut stages = bare(task, profile, place);
+    for stage in &mut stages {
+        let by_method = ["EMBED", "FIT", "PROJECT", "TRAIN", "PREDICT"].contains(&stage.process);
+        let joins = ["RANK", "TABULATE"].contains(&stage.process);
+        stage.asks = Asker {
+            process: stage.process,
+            profile: profile.filter(|_| by_method),
+            gpu: stage.gpu && !place.gpus.is_empty(),
+            by_input: is_by_input(task) && !joins,
+            // What joins small tables needs no more for many cells.
+            inputs: if joins { &[] } else { inputs },
+        }
+        .asks(place)?;
+    }
+    Ok(stages)
+}
+
+/// The processes without what they ask for.
+fn bare(task: Task, profile: Option<&Profile>, place: &Place<'_>) -> Vec<Stage> {
     let kernel = |process, name: &str| Stage {
         process,
         work: Work::Kernel(name.to_owned()),
         container: None,
         gpu: false,
-        cpus,
+        asks: Asks::default(),
         max_forks: None,
         surroundings: Surroundings::default(),
     };
@@ -55,9 +86,9 @@ pub fn stages(task: Task, profile: Option<&Profile>, place: &Place<'_>, cpus: Op
             work: Work::Runner(profile.runner.entry.clone()),
             container: profile.image.clone(),
             gpu: profile.gpu,
-            cpus: None,
-            max_forks: (profile.gpu && !place.scheduled).then(|| place.gpus.0.len().max(1)),
-            surroundings: surroundings(place, profile.gpu),
+            asks: Asks::default(),
+            max_forks: (profile.gpu && !place.scheduled()).then(|| place.gpus.0.len().max(1)),
+            surroundings: surroundings(place, process, profile.gpu),
         },
         Some(profile) => kernel(process, &profile.runner.entry),
         None => kernel(process, task.name()),
@@ -90,11 +121,12 @@ fn projection(profile: &Profile, mut stage: Stage) -> Stage {
 }
 
 /// Why this build cannot run the plan, in one sentence; `None` when it can.
-pub fn unavailable(stages: &[Stage]) -> Option<String> {
+pub fn unavailable(stages: &[Stage], runner: Option<&Runner>) -> Option<String> {
     stages.iter().find_map(|stage| match &stage.work {
         Work::Kernel(name) => {
             (!kernel::NAMES.contains(&name.as_str())).then(|| format!("this build has no {name} kernel yet"))
         }
+        Work::Runner(_) if runner.is_some() => None,
         Work::Runner(script) => {
             let method = Path::new(script).file_stem().unwrap_or_default().to_string_lossy();
             Some(format!("this build has no runner for {method} yet"))

@@ -1,7 +1,7 @@
 //! The two configurations: the workspace's, which the user edits, and the run's, which includes it.
 
 use super::groovy::{Script, Value};
-use crate::plan::{Gpus, Plan, Runtime, Stage, Work};
+use crate::plan::{Asks, Gpus, PerCell, Plan, Runtime, Stage, Work};
 
 /// Trace fields known to every Nextflow since 22.10; an unknown one would be an error.
 const TRACE_FIELDS: &str = "task_id,hash,native_id,process,tag,name,status,exit,attempt,submit,start,complete,duration,\
@@ -67,11 +67,15 @@ pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
     }
     script.set("workflow.failOnIgnore", true);
     script.scope("process", |process| {
-        process.comment("One failed task does not stop the others; the run fails all the same.");
-        // A job that a scheduler refuses would stall the run for ever if it were ignored.
-        process.set("errorStrategy", if plan.executor == "local" { "ignore" } else { "finish" });
+        if plan.retried {
+            process.comment("One failed task does not stop the others; the run fails all the same.");
+            // A job that a scheduler refuses would stall the run for ever if it were ignored.
+            process.set("errorStrategy", if plan.executor == "local" { "ignore" } else { "finish" });
+        }
         for stage in &plan.stages {
-            process.scope(&format!("withName: '{}'", stage.process), |scope| stage_settings(scope, stage));
+            process.scope(&format!("withName: '{}'", stage.process), |scope| {
+                stage_settings(scope, stage, plan.retried)
+            });
         }
     });
     for (name, value) in &plan.engine_settings {
@@ -88,7 +92,7 @@ pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
     script.finish()
 }
 
-fn stage_settings(scope: &mut Script, stage: &Stage) {
+fn stage_settings(scope: &mut Script, stage: &Stage, retried: bool) {
     // Null for a native task: an image for all processes in the user's configuration is not meant for it.
     scope.set("container", stage.container.as_deref().map_or(Value::Null, Value::from));
     if let Some(options) = &stage.surroundings.container_options {
@@ -99,10 +103,36 @@ fn stage_settings(scope: &mut Script, stage: &Stage) {
         (Work::Runner(_), Some(before)) => scope.set("beforeScript", before.as_str()),
         (Work::Runner(_), None) => {}
     }
-    if let Some(cpus) = stage.cpus {
-        scope.set("cpus", cpus as i64);
-    }
+    requests(scope, &stage.asks, retried);
     if let Some(forks) = stage.max_forks {
         scope.set("maxForks", forks as i64);
+    }
+}
+
+/// What the process asks a scheduler for; a task that was killed for want of it is given twice as much, twice.
+fn requests(scope: &mut Script, asks: &Asks, retried: bool) {
+    if let Some(cpus) = asks.cpus {
+        scope.set("cpus", cpus as i64);
+    }
+    for (name, amount, unit) in [("memory", asks.memory_bytes, "B"), ("time", asks.time_seconds, "s")] {
+        if let Some(PerCell { base, per_cell, cells }) = amount {
+            scope.set(name, Value::Growing { base, per_cell, cells, unit });
+        }
+    }
+    if let Some(accelerator) = asks.accelerator {
+        scope.set("accelerator", accelerator as i64);
+    }
+    if let Some(options) = &asks.cluster_options {
+        scope.set("clusterOptions", options.as_str());
+    }
+    let strategy = match (asks.memory_bytes, asks.time_seconds) {
+        (Some(_), Some(_)) => "{ task.exitStatus in [137, 140] && task.attempt < 3 ? 'retry' : 'finish' }",
+        (Some(_), None) => "{ task.exitStatus == 137 && task.attempt < 3 ? 'retry' : 'finish' }",
+        (None, Some(_)) => "{ task.exitStatus == 140 && task.attempt < 3 ? 'retry' : 'finish' }",
+        (None, None) => return,
+    };
+    if retried {
+        scope.set("errorStrategy", Value::Code(strategy));
+        scope.set("maxRetries", 2);
     }
 }

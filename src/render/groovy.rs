@@ -14,6 +14,13 @@ pub enum Value {
     Map(Vec<(String, Value)>),
     /// A closure that is a constant of this program.
     Code(&'static str),
+    /// A closure that gives an amount with its unit, for `cells` or for the task's input, twice as much at each further attempt.
+    Growing {
+        base: u64,
+        per_cell: u64,
+        cells: Option<u64>,
+        unit: &'static str,
+    },
 }
 
 impl From<&str> for Value {
@@ -69,6 +76,13 @@ impl Display for Value {
             Value::Float(_) => f.write_str("null"),
             Value::Text(text) => quote(f, text),
             Value::Code(code) => f.write_str(code),
+            Value::Growing { base, per_cell, cells, unit } => {
+                let amount = match cells {
+                    Some(cells) => format!("{}L", base.saturating_add(per_cell.saturating_mul(*cells))),
+                    None => format!("({base}L + {per_cell}L * input.cells)"),
+                };
+                write!(f, "{{ \"${{{amount} * 2 ** (task.attempt - 1)}} {unit}\" }}")
+            }
             Value::List(items) => {
                 f.write_char('[')?;
                 for (position, item) in items.iter().enumerate() {

@@ -7,7 +7,7 @@ mod pipeline;
 
 use std::fmt::Write;
 
-pub use command::{arguments, line, script};
+pub use command::{arguments, script};
 pub use config::{run_config, workspace_config};
 pub use pipeline::pipeline;
 

@@ -31,8 +31,15 @@ const MAX_INCLUDES: usize = 8;
 impl Config {
     /// Reads `path` with the settings of `profiles` (comma-separated) on top. A missing file is an empty configuration.
     pub fn read(path: &Path, profiles: Option<&str>) -> Result<Config> {
+        Config::read_all(&[path], profiles)
+    }
+
+    /// Reads several files, later ones on top, then the settings of `profiles` that any of them has.
+    pub fn read_all(paths: &[&Path], profiles: Option<&str>) -> Result<Config> {
         let mut config = Config::default();
-        config.include(path, 0)?;
+        for path in paths {
+            config.include(path, 0)?;
+        }
         for profile in profiles.unwrap_or("standard").split(',') {
             let prefix = format!("profiles.{}.", profile.trim());
             let chosen: Vec<_> = config
@@ -67,6 +74,27 @@ impl Config {
     /// Whether `name` is set at all.
     pub fn has(&self, name: &str) -> bool {
         self.values.contains_key(name)
+    }
+
+    /// Whether `process.<directive>` is set for all processes or for one of this name.
+    pub fn sets(&self, process: &str, directive: &str) -> bool {
+        self.has(&format!("process.{directive}")) || self.selects(process, directive)
+    }
+
+    /// Whether a selector that may mean this process sets the directive. What is more than a plain name is a pattern or a
+    /// label, of which the worst is thought.
+    pub fn selects(&self, process: &str, directive: &str) -> bool {
+        let plain = |pattern: &str| pattern.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        self.values.keys().any(|name| {
+            let selector = name.strip_prefix("process.").and_then(|name| name.strip_suffix(directive));
+            match selector.and_then(|selector| selector.strip_suffix('.')) {
+                Some(selector) => match selector.strip_prefix("withName:") {
+                    Some(pattern) => pattern == process || !plain(pattern),
+                    None => selector.starts_with("withLabel:"),
+                },
+                None => false,
+            }
+        })
     }
 
     /// The value of `name`, if it is a literal.

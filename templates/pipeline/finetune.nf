@@ -2,7 +2,7 @@
 
 include { TRAIN } from './modules/train'
 include { PREDICT } from './modules/predict'
-include { job; staged } from './modules/specification'
+include { job; runner; staged } from './modules/specification'
 
 workflow {
     inputs = channel.fromList(params.inputs)
@@ -11,6 +11,6 @@ workflow {
             reference: input.role == 'reference'
             query: input.role == 'query'
         }
-    TRAIN(inputs.reference, job(params, 'TRAIN'))
-    PREDICT(TRAIN.out.combine(inputs.query), job(params, 'PREDICT'))
+    TRAIN(inputs.reference, job(params, 'TRAIN'), runner(params))
+    PREDICT(TRAIN.out.combine(inputs.query), job(params, 'PREDICT'), runner(params))
 }

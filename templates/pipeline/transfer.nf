@@ -6,7 +6,7 @@
 include { EMBED } from './modules/embed'
 include { FIT; PROJECT } from './modules/project'
 include { CLASSIFY } from './modules/classify'
-include { job; staged } from './modules/specification'
+include { job; runner; staged } from './modules/specification'
 
 /** What a task is told that only embeds: nothing of the classifier, so that another one finds the embeddings done. */
 def embedder(Map told) {
@@ -27,15 +27,15 @@ workflow {
         if (params.fitted) {
             learned = nothing
         } else {
-            FIT(roles.reference, embedder(job(params, 'FIT')))
+            FIT(roles.reference, embedder(job(params, 'FIT')), runner(params))
             learned = FIT.out
         }
         // A list in a list, since an empty one would vanish.
         projections = learned.map { _reference, _embedded, projection -> [projection] }
-        PROJECT(roles.query.combine(projections), embedder(job(params, 'PROJECT')) + fitted)
+        PROJECT(roles.query.combine(projections), embedder(job(params, 'PROJECT')) + fitted, runner(params))
         queries = PROJECT.out
     } else {
-        EMBED(inputs, embedder(job(params, 'EMBED')))
+        EMBED(inputs, embedder(job(params, 'EMBED')), runner(params))
         embedded = EMBED.out.branch { input, _embedding ->
             reference: input.role == 'reference'
             query: input.role == 'query'

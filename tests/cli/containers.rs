@@ -4,8 +4,26 @@ use serde_json::{Value, json};
 
 use crate::world::{Ended, World, case, data};
 
-const DOCKER: &str = "-u $(id -u):$(id -g) -e HOME=\"$NXF_TASK_WORKDIR\" -e MPLCONFIGDIR=\"$NXF_TASK_WORKDIR\" \
-    -e NUMBA_CACHE_DIR=\"$NXF_TASK_WORKDIR\" --shm-size=2g";
+/// What every task in a Docker container is told.
+fn docker(world: &World) -> String {
+    let own = "-u $(id -u):$(id -g) -e HOME=\"$NXF_TASK_WORKDIR\" -e MPLCONFIGDIR=\"$NXF_TASK_WORKDIR\" \
+               -e NUMBA_CACHE_DIR=\"$NXF_TASK_WORKDIR\" --shm-size=16g";
+    format!("{own} {}", mounts(world))
+}
+
+/// The weights, which no task may change, and the cache.
+fn mounts(world: &World) -> String {
+    let (weights, cache) = (world.here().join("data/model_weights"), world.here().join("cache"));
+    let (weights, cache) = (weights.display(), cache.display());
+    format!(
+        "--mount type=bind,src={weights},dst={weights},readonly --mount type=bind,src={cache},dst={cache}"
+    )
+}
+
+fn binds(world: &World) -> String {
+    let (weights, cache) = (world.here().join("data/model_weights"), world.here().join("cache"));
+    format!("-B {0}:{0}:ro -B {1}:{1}:rw", weights.display(), cache.display())
+}
 
 fn plan(world: &World, method: &str, more: &[&str]) -> Value {
     world.plan(&[&["embed", "--method", method, "--data", &data()], more].concat())
@@ -31,7 +49,7 @@ fn docker_gets_the_cards_as_one_word_with_its_quotes() {
         ("0,1", "'\"device=0,1\"'", "\"device=0,1\""),
     ] {
         let plan = plan(&world, "scgpt", &["--gpu", gpu]);
-        assert_eq!(options(&plan), format!("{DOCKER} --gpus {flag}"));
+        assert_eq!(options(&plan), format!("{} --gpus {flag}", docker(&world)));
         let words = words(options(&plan));
         let position = words.iter().position(|word| word == "--gpus").unwrap();
         assert_eq!(words[position + 1], value);
@@ -48,7 +66,7 @@ fn tasks_that_need_no_gpu_get_no_flag() {
     let world = World::with_workspace("docker");
     for method in ["harmony", "seurat_cca", "seurat_rpca", "genept"] {
         let plan = plan(&world, method, &["--gpu", "0"]);
-        assert_eq!(options(&plan), DOCKER);
+        assert_eq!(options(&plan), docker(&world));
         assert!(plan["plan"]["warnings"][0].as_str().unwrap().contains("GPU 0 is not used"));
         assert!(plan["plan"]["stages"][0]["max_forks"].is_null());
     }
@@ -69,14 +87,15 @@ fn tasks_that_need_no_gpu_get_no_flag() {
 
 #[test]
 fn gpu_none_hides_the_cards() {
-    for (runtime, expected) in [
-        ("docker", DOCKER),
-        ("podman", "--shm-size=2g"),
-        ("apptainer", ""),
-        ("singularity", ""),
-        ("none", ""),
-    ] {
-        let plan = plan(&World::with_workspace(runtime), "scgpt", &["--gpu", "none"]);
+    for runtime in ["docker", "podman", "apptainer", "singularity", "none"] {
+        let world = World::with_workspace(runtime);
+        let expected = match runtime {
+            "docker" => docker(&world),
+            "podman" => format!("--shm-size=16g {}", mounts(&world)),
+            "none" => String::new(),
+            _ => binds(&world),
+        };
+        let plan = plan(&world, "scgpt", &["--gpu", "none"]);
         assert_eq!(options(&plan), expected, "{runtime}");
         assert_eq!(plan["plan"]["warnings"], json!([]));
     }
@@ -86,11 +105,14 @@ fn gpu_none_hides_the_cards() {
 
 #[test]
 fn the_other_engines_have_words_of_their_own() {
-    let podman = plan(&World::with_workspace("podman"), "scgpt", &["--gpu", "0,2"]);
-    assert_eq!(options(&podman), "--shm-size=2g --device nvidia.com/gpu=0 --device nvidia.com/gpu=2");
+    let world = World::with_workspace("podman");
+    let podman = plan(&world, "scgpt", &["--gpu", "0,2"]);
+    let cards = "--device nvidia.com/gpu=0 --device nvidia.com/gpu=2";
+    assert_eq!(options(&podman), format!("--shm-size=16g {} {cards}", mounts(&world)));
     for runtime in ["apptainer", "singularity"] {
-        let plan = plan(&World::with_workspace(runtime), "scgpt", &["--gpu", "1"]);
-        assert_eq!(options(&plan), "--nv");
+        let world = World::with_workspace(runtime);
+        let plan = plan(&world, "scgpt", &["--gpu", "1"]);
+        assert_eq!(options(&plan), format!("--nv {}", binds(&world)));
         assert_eq!(plan["plan"]["stages"][0]["before_script"], json!("export CUDA_VISIBLE_DEVICES=1"));
     }
     let bare = plan(&World::with_workspace("none"), "scgpt", &["--gpu", "1"]);

@@ -76,7 +76,7 @@ fn engine_docker_is_told_cards_user_and_memory() {
         let (words, _) = told("docker", "scgpt", gpu);
         assert_eq!(values(&words, "--gpus"), [device], "{words:?}");
         assert_eq!(values(&words, "-u"), [user.as_str()], "{words:?}");
-        assert!(words.iter().any(|word| word == "--shm-size=2g"), "{words:?}");
+        assert!(words.iter().any(|word| word == "--shm-size=16g"), "{words:?}");
         let home = words.iter().find_map(|word| word.strip_prefix("HOME=")).unwrap();
         assert!(Path::new(home).is_absolute() && home.contains("/work/"), "{words:?}");
         assert!(words.iter().any(|word| word == "housy17/scgpt:0.2.4"), "{words:?}");
@@ -99,7 +99,7 @@ fn engine_docker_is_told_of_no_card_by_tasks_without_gpu() {
 fn engine_podman_is_told_every_card() {
     let (words, _) = told("podman", "scgpt", "0,1");
     assert_eq!(values(&words, "--device"), ["nvidia.com/gpu=0", "nvidia.com/gpu=1"], "{words:?}");
-    assert!(words.iter().any(|word| word == "--shm-size=2g"), "{words:?}");
+    assert!(words.iter().any(|word| word == "--shm-size=16g"), "{words:?}");
     assert!(!words.iter().any(|word| word.starts_with("--gpus")), "{words:?}");
 }
 

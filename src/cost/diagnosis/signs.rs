@@ -76,6 +76,45 @@ const SIGNS: &[Sign] = &[
         },
     },
     Sign {
+        words: &[&["unable to acquire lock on session"]],
+        exits: &[],
+        explain: |_, _| {
+            Diagnosis::new(
+                "another Nextflow holds this run's session: two cannot go on from the same work",
+                "wait for it or stop it; \"scfoundry runs\" shows what is running",
+            )
+        },
+    },
+    Sign {
+        words: &[
+            &["failed to pull", "status : 143"],
+            &["failed to pull", "timeout"],
+            &["status : 143", "pull"],
+            &["pull", "timed out"],
+            &["pull", "timeout"],
+        ],
+        exits: &[],
+        explain: |case, _| {
+            let engine = if case.engine().is_empty() { "apptainer" } else { case.engine() };
+            Diagnosis::new(
+                format!("{} took longer to pull than is allowed, and was stopped", case.image()),
+                format!(
+                    "raise \"{engine}.pullTimeout\" in the workspace's nextflow.config, or pull it by hand into the image cache"
+                ),
+            )
+        },
+    },
+    Sign {
+        words: &[
+            &["due to time limit"],
+            &["exceeded its time limit"],
+            &["job killed", "walltime"],
+            &["term_runlimit"],
+        ],
+        exits: &[],
+        explain: |case, _| case.out_of_time("by the scheduler"),
+    },
+    Sign {
         words: &[&["permission denied", "docker daemon"], &["permission denied", "docker.sock"]],
         exits: &[],
         explain: |_, _| {
@@ -180,7 +219,7 @@ impl Sign {
 fn no_gpu_inside(case: &Case<'_>) -> Diagnosis {
     let what = "the task sees no GPU";
     let hint = match case.engine() {
-        _ if !case.facts.gpu => "the run was given none: name one with --gpu auto or --gpu 0",
+        _ if !case.facts.gpu => "the run was given none: name one, as in --gpu 0",
         "apptainer" | "singularity" => {
             "the container needs the option --nv and a host with an NVIDIA driver; \"scfoundry doctor\" tests both"
         }
@@ -194,7 +233,7 @@ fn no_gpu_inside(case: &Case<'_>) -> Diagnosis {
 
 pub(super) fn no_shared_memory(case: &Case<'_>) -> Diagnosis {
     let hint = match case.engine() {
-        "docker" | "podman" => "give containers more with \"--shm-size 8g\" in the engine's runOptions",
+        "docker" | "podman" => "raise \"--shm-size\" in the engine's runOptions in nextflow.config",
         _ => "enlarge /dev/shm on that machine, or use fewer data-loading workers",
     };
     Diagnosis::new("shared memory (/dev/shm) is too small: the task ended with a bus error", hint)

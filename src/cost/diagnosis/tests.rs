@@ -43,7 +43,7 @@ fn gpu_memory_takes_the_batch_size_from_usage() {
 
 #[test]
 fn each_known_line_has_its_own_explanation() {
-    let cases: [(i32, &str, &str); 16] = [
+    let cases: [(i32, &str, &str); 20] = [
         (
             125,
             "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].",
@@ -67,6 +67,18 @@ fn each_known_line_has_its_own_explanation() {
         (1, "java.lang.UnsupportedClassVersionError: nextflow/cli/Launcher", "Java is too old"),
         (1, "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 30. GiB for an array", "more RAM"),
         (1, "PermissionError: [Errno 13] Permission denied: '/data/a.h5ad'", "/data/a.h5ad"),
+        (1, "ERROR ~ Unable to acquire lock on session with ID 1-2-3", "session"),
+        (
+            1,
+            "ERROR ~ Failed to pull singularity image\\n  command: singularity pull x\\n  status : 143",
+            "longer to pull",
+        ),
+        (
+            1,
+            "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-12-02T10:00:00 DUE TO TIME LIMIT ***",
+            "time limit",
+        ),
+        (1, "TERM_RUNLIMIT: job killed after reaching LSF run time limit.", "time limit"),
         (127, ".command.sh: line 2: Rscript: command not found", "Rscript: command not found"),
     ];
     for (exit, line, expected) in cases {
@@ -101,7 +113,7 @@ fn a_missing_gpu_is_explained_by_engine() {
     };
     assert!(hint("apptainer", true).contains("--nv"));
     assert!(hint("docker", true).contains("Container Toolkit"));
-    assert!(hint("docker", false).contains("--gpu auto"));
+    assert!(hint("docker", false).contains("--gpu 0"));
 }
 
 #[test]

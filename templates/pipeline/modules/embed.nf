@@ -7,6 +7,7 @@ process EMBED {
     input:
     tuple val(input), path('data.h5ad')
     val job
+    path 'runner'
 
     output:
     tuple val(input), path('embedding.h5ad')

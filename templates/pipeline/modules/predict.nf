@@ -8,6 +8,7 @@ process PREDICT {
     input:
     tuple path('model'), val(query), path('query.h5ad')
     val job
+    path 'runner'
 
     output:
     path 'predicted_{labels,probs}.tsv'

@@ -9,6 +9,7 @@ process FIT {
     input:
     tuple val(input), path('data.h5ad')
     val job
+    path 'runner'
 
     output:
     tuple val(input), path('embedding.h5ad'), path('projection')
@@ -26,6 +27,7 @@ process PROJECT {
     input:
     tuple val(query), path('data.h5ad'), path('projection')
     val job
+    path 'runner'
 
     output:
     tuple val(query), path('embedding.h5ad')

@@ -6,7 +6,14 @@
  */
 def job(Map all, String process) {
     def read = all.read.collectEntries { name -> [name, all[name]] }
-    [method: all.method, work: all.work[process], specification: read + [scfoundry: all.scfoundry]]
+    def work = all.work[process]
+    def model = work.runner ? [weights: all.weights, cache: all.cache] : [:]
+    [method: all.method, work: work, specification: read + model + [scfoundry: all.scfoundry]]
+}
+
+/** The directory with the script of the method, to stage for the tasks that it does: none for a native method. */
+def runner(Map all) {
+    all.runner ? file(all.runner, glob: false) : []
 }
 
 /** The file to stage for an input: none where the task reads it in place. */
@@ -28,6 +35,6 @@ def command(Map job, String action, Map files) {
     def json = groovy.json.JsonOutput.toJson(job.specification + files)
     def program = job.work.kernel
         ? "\"\$SCFOUNDRY\" kernel ${job.work.kernel}"
-        : "${job.work.runner.endsWith('.R') ? 'Rscript' : 'python3'} ${job.work.runner} ${action}"
+        : "${job.work.runner.endsWith('.R') ? 'Rscript' : 'python3 -B'} runner/${job.work.runner} ${action}"
     "cat > spec.json <<'END_OF_SPECIFICATION'\n${json}\nEND_OF_SPECIFICATION\n${program} --spec spec.json\n"
 }

@@ -8,6 +8,7 @@ process TRAIN {
     input:
     tuple val(reference), path('reference.h5ad')
     val job
+    path 'runner'
 
     output:
     path 'model'
