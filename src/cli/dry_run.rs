@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Plan, Work};
 use crate::render;
 use crate::shell;
-use crate::trace::units::format_bytes;
+use crate::trace::units::{format_bytes, format_duration};
 use crate::ui::Ui;
 
 /// Prints the plan, the rendered configuration and the command. Nothing is written.
@@ -52,6 +52,7 @@ fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
         lines.push(("Step", format!("{}: {work}", stage.process)));
     }
     lines.push(("Executor", plan.executor.clone()));
+    lines.extend(requests(plan).map(|request| ("Asks for", request)));
     for name in plan.parameters["read"].as_array().into_iter().flatten().filter_map(|name| name.as_str()) {
         if let Some(value) = plan.parameters.get(name).filter(|value| !value.is_null()) {
             lines.push(("Parameter", format!("{name} = {value}")));
@@ -72,6 +73,23 @@ fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
         lines.push(("Cannot run", reason.clone()));
     }
     lines
+}
+
+/// What each process asks a scheduler for, for its largest input; nothing on this machine.
+fn requests(plan: &Plan) -> impl Iterator<Item = String> {
+    let cells = plan.inputs.iter().map(|input| input.cells as u64).max().unwrap_or_default();
+    plan.stages.iter().filter_map(move |stage| {
+        let asks = &stage.asks;
+        let parts = [
+            asks.cpus.filter(|_| plan.executor != "local").map(|cpus| format!("{cpus} CPUs")),
+            asks.memory_bytes.map(|amount| format_bytes(amount.of(cells))),
+            asks.time_seconds.map(|amount| format_duration(amount.of(cells).saturating_mul(1000))),
+            asks.accelerator.map(|count| format!("{count} GPU")),
+            asks.cluster_options.clone(),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("{}: {}", stage.process, parts.join(", ")))
+    })
 }
 
 fn indented(text: &str) -> String {

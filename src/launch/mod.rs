@@ -19,7 +19,7 @@ use crate::rundir::{self, Record, RunDir, Status};
 use crate::settings::Settings;
 use crate::trace::{self, Trace};
 use crate::ui::Ui;
-use crate::workspace::Workspace;
+use crate::workspace::{Partition, Workspace};
 use failure::Evidence;
 use progress::Progress;
 
@@ -93,7 +93,10 @@ fn prepare_workspace(workspace: &Workspace, ui: &Ui) -> Result<()> {
         return Ok(());
     }
     let runtime = Runtime::detect();
-    let config = render::workspace_config(runtime, &Gpus(vec![0]));
+    let partitions = Partition::all();
+    let default = partitions.iter().find(|partition| partition.is_default);
+    let cluster = default.map(Partition::limits).unwrap_or_default();
+    let config = render::workspace_config(runtime, &Gpus(vec![0]), &cluster);
     workspace.create(&config, crate::settings::TEMPLATE, false)?;
     ui.note(format_args!("made workspace {}", workspace.root().display()));
     Ok(())

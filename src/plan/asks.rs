@@ -28,7 +28,7 @@ pub struct Asks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PerCell {
     pub base: u64,
-    pub per_cell: u64,
+    pub per_100k_cells: u64,
     /// The amount is that of so many cells, whatever the task's input is; absent: of the task's own `input`.
     pub cells: Option<u64>,
 }
@@ -36,7 +36,8 @@ pub struct PerCell {
 impl PerCell {
     /// The amount for a number of cells.
     pub fn of(&self, cells: u64) -> u64 {
-        self.base.saturating_add(self.per_cell.saturating_mul(self.cells.unwrap_or(cells)))
+        let grown = self.per_100k_cells.saturating_mul(self.cells.unwrap_or(cells)) / 100_000;
+        self.base.saturating_add(grown)
     }
 }
 
@@ -86,7 +87,7 @@ impl Asker<'_> {
             (true, true) => cells.max(),
             (false, _) => Some(cells.sum()),
         };
-        PerCell { base: base as u64, per_cell: (per_100k_cells / 100_000.0) as u64, cells: fixed }
+        PerCell { base: base as u64, per_100k_cells: per_100k_cells as u64, cells: fixed }
     }
 
     /// A GPU of SLURM's, added to the words that the user has for all jobs.

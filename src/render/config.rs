@@ -2,6 +2,7 @@
 
 use super::groovy::{Script, Value};
 use crate::plan::{Asks, Gpus, PerCell, Plan, Runtime, Stage, Work};
+use crate::workspace::Cluster;
 
 /// Trace fields known to every Nextflow since 22.10; an unknown one would be an error.
 const TRACE_FIELDS: &str = "task_id,hash,native_id,process,tag,name,status,exit,attempt,submit,start,complete,duration,\
@@ -13,7 +14,7 @@ const TRACE_FIELDS: &str = "task_id,hash,native_id,process,tag,name,status,exit,
 const KERNEL_THREADS: &str = "{ \"export RAYON_NUM_THREADS=${task.cpus}\" }";
 
 /// The starting text of a workspace's `nextflow.config`.
-pub fn workspace_config(runtime: Runtime, gpus: &Gpus) -> String {
+pub fn workspace_config(runtime: Runtime, gpus: &Gpus, cluster: &Cluster) -> String {
     let mut script = Script::default();
     script.comment("Settings of all runs in this workspace. This file is yours: scfoundry reads it and never changes it.");
     script.blank();
@@ -32,15 +33,45 @@ pub fn workspace_config(runtime: Runtime, gpus: &Gpus) -> String {
         engine => script.scope(engine.name(), |scope| scope.set("enabled", true)),
     }
     script.blank();
-    script.comment("To send tasks to a cluster, choose this profile with `--profile slurm`.");
+    script.comment(
+        "Where tasks run: `--profile slurm`, or `profile = \"slurm\"` in scfoundry.toml for all runs.",
+    );
     script.scope("profiles", |profiles| {
-        profiles.scope("slurm", |slurm| {
-            slurm.set("process.executor", "slurm");
-            slurm.suggest("process.queue", "gpu");
-            slurm.suggest("process.clusterOptions", "--account=lab");
-        });
+        profiles.scope("slurm", |slurm| slurm_profile(slurm, cluster));
+        profiles.scope("local", |local| local.set("process.executor", "local"));
     });
     script.finish()
+}
+
+fn slurm_profile(slurm: &mut Script, cluster: &Cluster) {
+    slurm.set("process.executor", "slurm");
+    match &cluster.queue {
+        Some(queue) => slurm.set("process.queue", queue.as_str()),
+        None => slurm.suggest("process.queue", "gpu"),
+    }
+    match &cluster.account {
+        Some(account) => slurm.set("executor.account", account.as_str()),
+        None => slurm.suggest("executor.account", "lab"),
+    }
+    slurm.comment("The most that the queue takes: what a method asks for is cut to it.");
+    let mut limits: Vec<(String, Value)> = Vec::new();
+    for (name, limit) in [("time", &cluster.time), ("memory", &cluster.memory)] {
+        limits.extend(limit.as_deref().map(|limit| (name.to_owned(), limit.into())));
+    }
+    limits.extend(cluster.cpus.map(|cpus| ("cpus".to_owned(), i64::from(cpus).into())));
+    match limits.is_empty() {
+        false => slurm.set("process.resourceLimits", Value::Map(limits)),
+        true => slurm.suggest("process.resourceLimits", Value::Map(vec![("time".to_owned(), "24h".into())])),
+    }
+    slurm.comment("What a task that needs a GPU asks for, as in `sbatch --gres`.");
+    slurm.set("params.gres", cluster.gres.as_deref().unwrap_or("gpu:1"));
+    if let Some(size) = cluster.array_size {
+        slurm.set("process.array", i64::from(size));
+    }
+    match &cluster.poll_interval {
+        Some(interval) => slurm.set("executor.pollInterval", interval.as_str()),
+        None => slurm.suggest("executor.pollInterval", "30s"),
+    }
 }
 
 /// The configuration of one run. It includes the workspace's, and says only what the plan decided.
@@ -115,8 +146,8 @@ fn requests(scope: &mut Script, asks: &Asks, retried: bool) {
         scope.set("cpus", cpus as i64);
     }
     for (name, amount, unit) in [("memory", asks.memory_bytes, "B"), ("time", asks.time_seconds, "s")] {
-        if let Some(PerCell { base, per_cell, cells }) = amount {
-            scope.set(name, Value::Growing { base, per_cell, cells, unit });
+        if let Some(PerCell { base, per_100k_cells, cells }) = amount {
+            scope.set(name, Value::Growing { base, per_100k_cells, cells, unit });
         }
     }
     if let Some(accelerator) = asks.accelerator {

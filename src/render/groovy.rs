@@ -17,7 +17,7 @@ pub enum Value {
     /// A closure that gives an amount with its unit, for `cells` or for the task's input, twice as much at each further attempt.
     Growing {
         base: u64,
-        per_cell: u64,
+        per_100k_cells: u64,
         cells: Option<u64>,
         unit: &'static str,
     },
@@ -76,12 +76,12 @@ impl Display for Value {
             Value::Float(_) => f.write_str("null"),
             Value::Text(text) => quote(f, text),
             Value::Code(code) => f.write_str(code),
-            Value::Growing { base, per_cell, cells, unit } => {
-                let amount = match cells {
-                    Some(cells) => format!("{}L", base.saturating_add(per_cell.saturating_mul(*cells))),
-                    None => format!("({base}L + {per_cell}L * input.cells)"),
+            Value::Growing { base, per_100k_cells, cells, unit } => {
+                let grown = match cells {
+                    Some(cells) => format!("{}L", per_100k_cells.saturating_mul(*cells) / 100_000),
+                    None => format!("({per_100k_cells}L * input.cells).intdiv(100000)"),
                 };
-                write!(f, "{{ \"${{{amount} * 2 ** (task.attempt - 1)}} {unit}\" }}")
+                write!(f, "{{ \"${{({base}L + {grown}) * 2 ** (task.attempt - 1)}} {unit}\" }}")
             }
             Value::List(items) => {
                 f.write_char('[')?;

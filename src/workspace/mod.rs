@@ -1,11 +1,13 @@
 //! The workspace: a directory with the marker `.scfoundry.json` that holds settings, weights, results and runs.
 
+mod cluster;
 mod config;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+pub use cluster::{Cluster, Partition};
 pub use config::Config;
 
 use crate::atomic;

@@ -20,6 +20,7 @@ mod refusals;
 mod runs;
 mod settings;
 mod signals;
+mod slurm;
 mod transfer;
 mod workspaces;
 mod world;
