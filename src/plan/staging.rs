@@ -25,13 +25,20 @@ pub fn check(place: &Place<'_>, stages: &[Stage], inputs: &[Input], context: &Co
     if let Some(input) = inputs.iter().find(|input| contained && !input.staged) {
         return refused(&input.path, EXPANDED);
     }
+    let root = context.workspace.root();
+    if contained && root.to_string_lossy().contains(['"', '\\', '`']) {
+        return refused(
+            root,
+            "Nextflow writes the path of a task's directory between double quotes for the shell in the container",
+        );
+    }
     let cache = &context.settings.cache_dir.value;
     if inputs::is_misread(cache) {
         return refused(cache, EXPANDED);
     }
     let mounted = place.mounts.iter().map(|mount| mount.path.as_path());
     let staged = inputs.iter().map(|input| input.path.as_path());
-    let mut paths = mounted.chain(staged).chain([context.workspace.root()]);
+    let mut paths = mounted.chain(staged).chain([root]);
     match paths.find(|path| contained && containers::is_misread(place.runtime, path)) {
         Some(path) => refused(
             path,
