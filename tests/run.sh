@@ -7,7 +7,7 @@
 #   judge    results against Python's anndata, scanpy and scikit-learn (tests/judge/requirements.txt, in .venv)
 #   engine   through real Nextflow, kept with its Java under target/test-cache
 #   chaos    50 runs through it, each killed at a random moment and resumed (about 5 minutes)
-#   backend  on a real SLURM and beside a real Docker, brought by tests/backends/ (only when named; needs root and Debian)
+#   backend  on a real SLURM, Docker and Podman, brought by tests/backends/ (only when named; needs root and Debian)
 #
 # The last line counts all groups: "N passed, M failed". A check, and a group that could not run, counts as one test.
 set -uo pipefail
@@ -107,8 +107,8 @@ with_engine() {
 # The services end with the group, however it ends.
 backend() (
     local service exports
-    trap 'bash tests/backends/slurm.sh down; bash tests/backends/docker.sh down' EXIT
-    for service in slurm docker; do
+    trap 'for service in podman docker slurm; do bash tests/backends/$service.sh down; done' EXIT
+    for service in slurm docker podman; do
         exports=$(bash "tests/backends/$service.sh" up) || exit 1
         eval "$exports"
     done

@@ -1,6 +1,6 @@
-//! Runs with what they meet at work: a real SLURM, a real Docker engine.
+//! Runs with what they meet at work: a real SLURM, a real Docker engine, a real Podman.
 //!
-//! `tests/backends/slurm.sh up` and `tests/backends/docker.sh up` start them and print what to export; then
+//! `tests/backends/{slurm,docker,podman}.sh up` start them and print what to export; then
 //! `cargo test --test backend -- --ignored backend_`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -10,4 +10,5 @@ mod methods;
 #[expect(dead_code, reason = "shared with the tests of the pipeline, which use all of it")]
 #[path = "../pipeline/place.rs"]
 mod place;
+mod podman;
 mod slurm;

@@ -18,7 +18,10 @@ pub(super) fn explain(case: &Case<'_>, logs: &[String]) -> Option<Diagnosis> {
         ),
         125 => Diagnosis::new(
             "the container did not start",
-            "try the \"docker run\" line of .command.run in the task's work directory by hand",
+            format!(
+                "try the \"{} run\" line of .command.run in the task's work directory by hand",
+                if case.engine().is_empty() { "docker" } else { case.engine() }
+            ),
         ),
         126 => Diagnosis::new(
             "a command was found but may not be executed",

@@ -28,6 +28,16 @@ const SIGNS: &[Sign] = &[
         explain: |case, _| case.out_of_gpu_memory(),
     },
     Sign {
+        words: &[&["unresolvable cdi devices"]],
+        exits: &[],
+        explain: |_, _| {
+            Diagnosis::new(
+                "podman cannot give a task a GPU: this machine has no description of its cards for containers",
+                "with an NVIDIA driver: \"nvidia-ctk cdi generate --output /etc/cdi/nvidia.yaml\"; without a GPU use --gpu none",
+            )
+        },
+    },
+    Sign {
         words: &[&["could not select device driver"], &["nvidia-container-cli"]],
         exits: &[],
         explain: |_, _| {
@@ -132,6 +142,16 @@ const SIGNS: &[Sign] = &[
         },
     },
     Sign {
+        words: &[&["short-name", "did not resolve"]],
+        exits: &[],
+        explain: |case, _| {
+            Diagnosis::new(
+                format!("{} is not here, and podman knows no registry to look for it in", case.image()),
+                "set \"podman.registry\" in the workspace's nextflow.config, or \"unqualified-search-registries\" in podman's registries.conf",
+            )
+        },
+    },
+    Sign {
         words: &[&["unable to find image"]],
         // Docker says so before each good pull as well.
         exits: &[125],
@@ -147,6 +167,7 @@ const SIGNS: &[Sign] = &[
             &["failed to pull"],
             &["unable to pull"],
             &["could not open image"],
+            &["initializing source", "docker://"],
         ],
         exits: &[],
         explain: no_image,

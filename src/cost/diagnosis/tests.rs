@@ -43,12 +43,19 @@ fn gpu_memory_takes_the_batch_size_from_usage() {
 
 #[test]
 fn each_known_line_has_its_own_explanation() {
-    let cases: [(i32, &str, &str); 20] = [
+    let cases: [(i32, &str, &str); 23] = [
         (
             125,
             "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].",
             "cannot give a task a GPU",
         ),
+        (
+            126,
+            "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=0",
+            "podman cannot give",
+        ),
+        (125, "Error: short-name \"a/b:1\" did not resolve to an alias", "no registry to look"),
+        (125, "Error: initializing source docker://x:1: pinging container registry", "cannot be had"),
         (1, "RuntimeError: Found no NVIDIA driver on your system.", "sees no GPU"),
         (1, "ImportError: libcuda.so.1: cannot open shared object file: No such file", "sees no GPU"),
         (1, "Command 'ps' required by nextflow to collect task metrics cannot be found", "lacks procps"),
