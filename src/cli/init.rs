@@ -8,7 +8,7 @@ use crate::plan::{Gpus, Runtime};
 use crate::render;
 use crate::settings;
 use crate::ui::Ui;
-use crate::workspace::{Cluster, Partition, Workspace};
+use crate::workspace::{Cluster, Limits, Partition, Workspace};
 
 /// Make a workspace
 ///
@@ -103,10 +103,7 @@ impl Slurm {
 
     /// What was typed, on top of what the cluster says of the queue.
     fn cluster(self, partitions: &[Partition]) -> Result<Cluster> {
-        let chosen = match &self.queue {
-            Some(name) => partitions.iter().find(|partition| partition.name == *name),
-            None => partitions.iter().find(|partition| partition.is_default),
-        };
+        let chosen = Partition::choose(partitions, self.queue.as_deref());
         if let (Some(queue), None, false) = (&self.queue, chosen, partitions.is_empty()) {
             let names: Vec<&str> = partitions.iter().map(|partition| partition.name.as_str()).collect();
             return Err(Error::input(format_args!("the cluster has no partition {queue:?}"))
@@ -116,9 +113,11 @@ impl Slurm {
         Ok(Cluster {
             queue: self.queue,
             account: self.account,
-            time: self.time.or(limits.time),
-            memory: self.memory.or(limits.memory),
-            cpus: limits.cpus,
+            limits: Limits {
+                time: self.time.or(limits.time),
+                memory: self.memory.or(limits.memory),
+                cpus: limits.cpus,
+            },
             gres: self.gres,
             array_size: self.array_size,
             poll_interval: self.poll_interval,

@@ -67,7 +67,7 @@ fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Cat
         settings: &around.settings,
         catalogue,
         stamp: &stamp,
-        has_variable: &|name| std::env::var_os(name).is_some(),
+        variable: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()),
     };
     let mut plan = Plan::make(request, &context)?;
     plan.resume = resumed(request, &mut plan, &around.workspace)?;

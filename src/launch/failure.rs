@@ -1,10 +1,10 @@
 //! Whether a run went well, and if not, the one error that says why.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cost::{self, CostSummary, Facts};
 use crate::error::{Error, Kind};
-use crate::nextflow::Outcome;
+use crate::nextflow::{self, Outcome};
 use crate::plan::{Plan, Runtime};
 use crate::rundir::RunDir;
 use crate::trace::{Status, TaskRecord, Trace};
@@ -97,7 +97,7 @@ fn failed_tasks(plan: &Plan, run: &RunDir, failed: &[&TaskRecord], first: &TaskR
         Some(diagnosis) => error = error.cause(diagnosis.what).hint(diagnosis.hint),
         None if !words.is_empty() => error = error.cause(words.join("\n")),
         // It said nothing, as when a scheduler refused it: then the engine knows why.
-        None => error = error.cause(last_words(&run.join("nextflow.out")).join("\n")),
+        None => error = error.cause(last_words(&output(run)).join("\n")),
     }
     if let Some(folder) = folder {
         error = error.hint(format_args!("its log: {}", folder.join(".command.log").display()));
@@ -138,6 +138,10 @@ fn facts(plan: &Plan) -> Facts {
 
 /// Nextflow ended badly with no failed task to show for it.
 fn engine_failure(plan: &Plan, run: &RunDir, outcome: &Outcome) -> Error {
+    let output = output(run);
+    if let Some(error) = nextflow::outdated(&output) {
+        return error;
+    }
     let kind = match (outcome.code, outcome.signal) {
         (_, Some(_)) | (Some(0 | 1) | None, _) => Kind::Failed,
         (Some(code), _) => Kind::Engine(u8::try_from(code).unwrap_or(1)),
@@ -148,7 +152,7 @@ fn engine_failure(plan: &Plan, run: &RunDir, outcome: &Outcome) -> Error {
         (None, None) => "no exit code".to_owned(),
     };
     let mut error = Error::new(kind, format_args!("Nextflow failed, {how}"));
-    let said = last_words(&run.join("nextflow.out"));
+    let said = last_words(&output);
     let known = cost::diagnose_log(&said.join("\n"), &facts(plan));
     if let Some(diagnosis) = known {
         error = error.cause(diagnosis.what).hint(diagnosis.hint);
@@ -162,10 +166,14 @@ fn engine_failure(plan: &Plan, run: &RunDir, outcome: &Outcome) -> Error {
     }
 }
 
+/// What the engine printed.
+fn output(run: &RunDir) -> String {
+    let bytes = std::fs::read(run.join("nextflow.out")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// The end of what the engine printed, from its first error on.
-fn last_words(path: &Path) -> Vec<String> {
-    let text =
-        std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+fn last_words(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let start =
         lines.iter().position(|line| line.contains("ERROR")).unwrap_or(lines.len().saturating_sub(TAIL));

@@ -13,13 +13,13 @@ use crate::atomic;
 use crate::cost::{self, CostSummary, SummaryOptions};
 use crate::error::{Error, Kind, Result};
 use crate::nextflow::{self, Event, Launch, Outcome};
-use crate::plan::{Gpus, Plan, Runtime};
+use crate::plan::{self, Gpus, Plan, Runtime};
 use crate::render;
 use crate::rundir::{self, Record, RunDir, Status};
 use crate::settings::Settings;
 use crate::trace::{self, Trace};
 use crate::ui::Ui;
-use crate::workspace::{Partition, Workspace};
+use crate::workspace::{Cluster, Partition, Workspace};
 use failure::Evidence;
 use progress::Progress;
 
@@ -40,6 +40,9 @@ pub struct Finished {
 /// # Errors
 /// What keeps the engine from starting; a run that fails once it has begun is a [`Finished`] with an error.
 pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) -> Result<Finished> {
+    if plan.needs_engine_here() {
+        plan::check_engine(plan.runtime)?;
+    }
     let engine = nextflow::locate(&nextflow::Request::of(settings), ui)?;
     prepare_workspace(workspace, ui)?;
     let run = RunDir::create(&workspace.runs(), plan.task, &plan.run_stem)?;
@@ -93,9 +96,8 @@ fn prepare_workspace(workspace: &Workspace, ui: &Ui) -> Result<()> {
         return Ok(());
     }
     let runtime = Runtime::detect();
-    let partitions = Partition::all();
-    let default = partitions.iter().find(|partition| partition.is_default);
-    let cluster = default.map(Partition::limits).unwrap_or_default();
+    let limits = Partition::choose(&Partition::all(), None).map(Partition::limits).unwrap_or_default();
+    let cluster = Cluster { limits, ..Cluster::default() };
     let config = render::workspace_config(runtime, &Gpus(vec![0]), &cluster);
     workspace.create(&config, crate::settings::TEMPLATE, false)?;
     ui.note(format_args!("made workspace {}", workspace.root().display()));
@@ -152,6 +154,10 @@ fn variables(plan: &Plan, run: &RunDir, origin: &Path) -> Vec<(OsString, OsStrin
         ("SCFOUNDRY_WORKSPACE".into(), plan.workspace.clone().into()),
         ("SCFOUNDRY_PIPELINE".into(), run.join("pipeline").into()),
     ];
+    if plan.site_config.is_some() {
+        // Nextflow would read that file in place of the run's, which includes it.
+        variables.push(("NXF_CONFIG_FILE".into(), "".into()));
+    }
     if origin != run.path() {
         variables.push(("NXF_CACHE_DIR".into(), origin.join(".nextflow").into()));
     }

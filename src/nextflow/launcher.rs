@@ -7,7 +7,7 @@ use std::path::Path;
 const LAUNCHER_BYTES: u64 = 64 * 1024;
 
 /// The oldest Nextflow that the pipeline runs with.
-pub(super) const OLDEST: (u32, u32) = (24, 4);
+pub(super) const OLDEST: (u32, u32) = (24, 10);
 
 /// The version of Nextflow that a program would start, if it is the official launcher: its default, or `NXF_VER`.
 ///
@@ -30,6 +30,12 @@ fn default_version(text: &str) -> Option<String> {
     let version: String =
         value[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-')).collect();
     release(&version).map(|_| version)
+}
+
+/// The version that a running Nextflow says it is, in its first line: `N E X T F L O W  ~  version 24.10.8`.
+pub(super) fn said_version(output: &str) -> Option<&str> {
+    let line = output.lines().find(|line| line.trim_start().starts_with("N E X T F L O W"))?;
+    line.split_once("version ")?.1.split_whitespace().next()
 }
 
 /// Whether a version is older than the pipeline needs; one that cannot be read is not.
@@ -58,11 +64,18 @@ mod tests {
     }
 
     #[test]
+    fn a_running_engine_names_its_version() {
+        assert_eq!(said_version("\n N E X T F L O W   ~  version 24.10.8\n\nLaunching\n"), Some("24.10.8"));
+        assert_eq!(said_version("N E X T F L O W  ~  version 22.10.6"), Some("22.10.6"));
+        assert_eq!(said_version("version 3\n"), None);
+    }
+
+    #[test]
     fn releases_are_compared_as_numbers() {
         assert!(too_old("23.10.1"));
-        assert!(too_old("24.03.0-edge"));
+        assert!(too_old("24.04.4"));
         assert!(too_old("0.32.0"));
-        for version in ["24.04.0", "24.10.8", "25.04.2", "26.08.0-edge", "latest"] {
+        for version in ["24.10.0", "24.10.8", "25.04.2", "26.08.0-edge", "latest"] {
             assert!(!too_old(version), "{version}");
         }
     }

@@ -124,7 +124,7 @@ fn own_engine(request: &Request, origin: Origin, program: &Path) -> Result<Engin
     check_program(origin, program)?;
     let version = launcher_version(request, program);
     if let Some(version) = version.as_deref().filter(|version| launcher::too_old(version)) {
-        return Err(too_old(program, version));
+        return Err(too_old(&format!("{version} ({})", program.display())));
     }
     let found = java::found(request);
     let mut env = vec![
@@ -170,14 +170,17 @@ fn launcher_version(request: &Request, program: &Path) -> Option<String> {
     launcher::version(program, request.variable("NXF_VER").and_then(OsStr::to_str))
 }
 
-fn too_old(program: &Path, version: &str) -> Error {
+/// Why an engine failed that has said in its output which version it is, if that is too old. What lies behind a wrapper or a
+/// module cannot be known before.
+pub fn outdated(output: &str) -> Option<Error> {
+    launcher::said_version(output).filter(|version| launcher::too_old(version)).map(too_old)
+}
+
+fn too_old(version: &str) -> Error {
     let (year, month) = launcher::OLDEST;
-    Error::environment(format_args!(
-        "nextflow {version} ({}) is too old: {year}.{month:02}.0 or newer is needed",
-        program.display()
-    ))
-    .hint(format_args!("`export NXF_VER={}`: the launcher then fetches that version", store::VERSION))
-    .hint("or take `nextflow` off PATH: scfoundry then brings a version that suits")
+    Error::environment(format_args!("nextflow {version} is too old: {year}.{month:02}.0 or newer is needed"))
+        .hint(format_args!("`export NXF_VER={}`: the launcher then fetches that version", store::VERSION))
+        .hint("or take `nextflow` off PATH: scfoundry then brings a version that suits")
 }
 
 #[cfg(test)]

@@ -165,14 +165,28 @@ fn class_options(jars: &Path) -> Vec<OsString> {
 }
 
 fn environment(request: &Request, store: &Store) -> Vec<(OsString, OsString)> {
-    let mut variables: Vec<(OsString, OsString)> =
-        vec![("NXF_OFFLINE".into(), "true".into()), ("NXF_DISABLE_CHECK_LATEST".into(), "true".into())];
-    // Nextflow writes there; where it cannot, it takes the home directory.
+    let mut variables: Vec<(OsString, OsString)> = vec![
+        ("NXF_OFFLINE".into(), "true".into()),
+        ("NXF_DISABLE_CHECK_LATEST".into(), "true".into()),
+        // The plugins that a site wants in every run are not here, and nothing of ours needs one.
+        ("NXF_PLUGINS_DEFAULT".into(), "false".into()),
+        // Set, it would ask for one.
+        ("TOWER_ACCESS_TOKEN".into(), "".into()),
+    ];
+    // Nextflow writes there; where nobody may, it takes the home directory.
     if store.is_writable() {
         variables.push(("NXF_HOME".into(), store.home().into()));
+    } else if !home_is_writable(request) {
+        let own = format!("scfoundry-nextflow-{}", rustix::process::getuid().as_raw());
+        variables.push(("NXF_HOME".into(), std::env::temp_dir().join(own).into()));
     }
     variables.extend(request.unicode_locale());
     variables
+}
+
+fn home_is_writable(request: &Request) -> bool {
+    let home = request.variable("HOME").map(std::path::Path::new);
+    home.is_some_and(|home| rustix::fs::access(home, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
 #[cfg(test)]

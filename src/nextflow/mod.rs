@@ -19,5 +19,5 @@ mod store;
 
 pub use child::{Event, Launch, Outcome, run};
 pub use java::{Java, JavaFound};
-pub use locate::{Engine, Inspection, Origin, inspect, locate};
+pub use locate::{Engine, Inspection, Origin, inspect, locate, outdated};
 pub use request::Request;

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::Context;
 use super::request::Request;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
-use crate::workspace::{Config, Workspace};
+use crate::workspace::Config;
 
 /// The files of `--config`, absolute.
 ///
@@ -35,19 +36,37 @@ pub fn profile(request: &Request, settings: &Settings) -> Option<String> {
     }
 }
 
-/// What the files say that Nextflow will read before the run's own: the workspace's and those given on the command line.
+/// The file that a site has all its users' runs read.
+///
+/// # Errors
+/// Input: it is not there; Nextflow would go on without it and without the run's own.
+pub fn of_the_site(context: &Context<'_>) -> Result<Option<PathBuf>> {
+    let Some(given) = (context.variable)("NXF_CONFIG_FILE") else { return Ok(None) };
+    let path = std::path::absolute(&given).map_err(Error::io("resolve", Path::new(&given)))?;
+    match path.is_file() {
+        true => Ok(Some(path)),
+        false => Err(Error::input(format_args!("cannot read {given}, given by $NXF_CONFIG_FILE"))
+            .cause("no such file")
+            .hint("`unset NXF_CONFIG_FILE`, or name a Nextflow configuration file")),
+    }
+}
+
+/// What the files say that Nextflow will read beside the run's own: the site's, the workspace's, and those given on the command
+/// line, which win.
 pub fn read(
-    workspace: &Workspace,
+    context: &Context<'_>,
+    outer: Option<&Path>,
     configs: &[PathBuf],
     request: &Request,
     profile: Option<&str>,
 ) -> Result<Config> {
-    let own = workspace.nextflow_config();
+    let own = context.workspace.nextflow_config();
     // A relative path after `--` counts from the run directory, which is not there yet.
     let after = option_after(&request.nextflow_args, &["-c", "-config"]).map(Path::new);
     let after: Vec<&Path> = after.filter(|path| path.is_absolute() && path.is_file()).collect();
-    let paths: Vec<&Path> =
-        [own.as_path()].into_iter().chain(configs.iter().map(PathBuf::as_path)).chain(after).collect();
+    let inner = configs.iter().map(PathBuf::as_path).chain(after);
+    let outer = outer.into_iter().chain([own.as_path()]);
+    let paths: Vec<&Path> = outer.chain(inner).collect();
     let typed = option_after(&request.nextflow_args, &["-profile"]).next();
     Config::read_all(&paths, profile.or_else(|| typed?.to_str()))
 }

@@ -28,7 +28,7 @@ pub use asks::{Asks, PerCell};
 pub use containers::Surroundings;
 pub use inputs::{Input, Scored};
 pub use request::{Given, Request, Resume, Role, Source};
-pub use resources::{Gpus, Runtime, docker_answers};
+pub use resources::{Gpus, Runtime, check_engine, docker_answers};
 pub use runner::Runner;
 pub use stages::{Stage, Work};
 pub use transfer::Fitted;
@@ -38,7 +38,7 @@ use crate::error::{Error, Result};
 use crate::method::{Catalogue, Profile, Task};
 use crate::rundir::Output;
 use crate::settings::Settings;
-use crate::workspace::Workspace;
+use crate::workspace::{Limits, Workspace};
 use containers::Place;
 
 /// A run, decided.
@@ -65,6 +65,10 @@ pub struct Plan {
     pub runtime: Runtime,
     pub gpus: Gpus,
     pub executor: String,
+    /// The most that the queue takes, where only the cluster says it.
+    pub limits: Option<Limits>,
+    /// A configuration file for all runs, from `$NXF_CONFIG_FILE`.
+    pub site_config: Option<PathBuf>,
     /// Failed tasks are handled our way; else the user's configuration says how.
     pub retried: bool,
     /// Settings of the container engine that nobody has made.
@@ -96,7 +100,8 @@ pub struct Context<'a> {
     pub catalogue: &'a Catalogue,
     /// The local time that names the run, `20261202-085900`.
     pub stamp: &'a str,
-    pub has_variable: &'a dyn Fn(&str) -> bool,
+    /// The environment, as far as Nextflow and the container engines read it.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Plan {
@@ -123,8 +128,10 @@ impl Plan {
         require_columns(request.task, &parameters.values, &inputs)?;
         let configs = configuration::files(request)?;
         let chosen = configuration::profile(request, context.settings);
-        let config = configuration::read(context.workspace, &configs, request, chosen.as_deref())?;
-        let executor = resources::executor(&config)?;
+        let site_config = configuration::of_the_site(context)?;
+        let outer = site_config.as_deref();
+        let config = configuration::read(context, outer, &configs, request, chosen.as_deref())?;
+        let executor = resources::executor(&config, (context.variable)("NXF_EXECUTOR"))?;
         let gpus = resources::gpus(context.settings, &config)?;
         let runner = match profile {
             Some(profile) => {
@@ -145,6 +152,7 @@ impl Plan {
         warnings.extend(idle_gpu(context.settings, &gpus, &stages));
         warnings.extend(asks::unasked_gpu(&place, stages.iter().any(|stage| stage.gpu)));
         staging::check(&place, &stages, &inputs, context)?;
+        let limits = resources::limits(&config, &executor);
         let retried = !config.has("process.errorStrategy");
         let label = names::label(request, &inputs);
         let shown = stages::Parameters(&parameters.values);
@@ -160,11 +168,9 @@ impl Plan {
             outputs,
             fitted,
             weights: weights::weights(profile, &parameters.values, &context.settings.weights_dir.value),
-            engine_settings: containers::engine_settings(
-                &place,
-                &context.settings.cache_dir.value,
-                context.has_variable,
-            ),
+            engine_settings: containers::engine_settings(&place, &context.settings.cache_dir.value, |name| {
+                (context.variable)(name).is_some()
+            }),
             runtime: place.runtime,
             unavailable: stages::unavailable(&stages, runner.as_ref()),
             runner,
@@ -177,6 +183,8 @@ impl Plan {
             configs,
             profile: chosen,
             retried,
+            limits,
+            site_config,
             nextflow_text: request.nextflow_args.iter().map(|arg| arg.to_string_lossy().into()).collect(),
             nextflow_args: request.nextflow_args.clone(),
             typed: request.typed.clone(),
@@ -216,6 +224,11 @@ impl Plan {
         parameters.insert("read".to_owned(), json!(read));
         parameters.extend(values);
         parameters
+    }
+
+    /// Whether a task of the run starts a container on this machine.
+    pub fn needs_engine_here(&self) -> bool {
+        self.executor == "local" && self.stages.iter().any(|stage| stage.container.is_some())
     }
 
     /// Where the tasks of a model find its script, its weights and a place for what its libraries keep.

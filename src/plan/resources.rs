@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::settings::{Origin, Settings};
-use crate::workspace::Config;
+use crate::workspace::{Config, Limits, Partition};
 
 /// What runs the containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -56,6 +56,28 @@ impl Runtime {
 impl fmt::Display for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// Whether the engine can start a container on this machine.
+///
+/// # Errors
+/// Environment: its command or its daemon is missing.
+pub fn check_engine(runtime: Runtime) -> Result<()> {
+    let missing = |what: String| {
+        Err(Error::environment(what)
+            .cause(format_args!(
+                "the workspace's nextflow.config turns {runtime} on, and this method runs in a container"
+            ))
+            .hint(
+                "start or install it, or turn another engine on there; `scfoundry doctor` shows what works",
+            ))
+    };
+    match runtime {
+        Runtime::None => Ok(()),
+        _ if which::which(runtime.name()).is_err() => missing(format!("{runtime} was not found in PATH")),
+        Runtime::Docker if !docker_answers() => missing("the docker daemon does not answer".to_owned()),
+        _ => Ok(()),
     }
 }
 
@@ -124,9 +146,11 @@ const SUBMITTERS: [(&str, &str); 9] = [
     ("condor", "condor_submit"),
 ];
 
-/// The executor of the configuration, checked: the command that submits its jobs must be on PATH.
-pub fn executor(config: &Config) -> Result<String> {
-    let executor = config.get("process.executor").unwrap_or("local").to_owned();
+/// The executor of the configuration, else that of the environment, checked: the command that submits its jobs must be on
+/// PATH.
+pub fn executor(config: &Config, of_environment: Option<String>) -> Result<String> {
+    let configured = config.get("process.executor").map(str::to_owned);
+    let executor = configured.or(of_environment).unwrap_or_else(|| "local".to_owned());
     let submitter = SUBMITTERS.iter().find(|(name, _)| *name == executor);
     if let Some((_, command)) = submitter
         && which::which(command).is_err()
@@ -136,6 +160,15 @@ pub fn executor(config: &Config) -> Result<String> {
             .hint("run on a node that has it, or choose another profile with `--profile`"));
     }
     Ok(executor)
+}
+
+/// The limits of the queue, as the cluster says them, where no configuration does: a job beyond them would wait for ever.
+pub fn limits(config: &Config, executor: &str) -> Option<Limits> {
+    if executor != "slurm" || config.has("process.resourceLimits") {
+        return None;
+    }
+    let partitions = Partition::all();
+    Partition::choose(&partitions, config.get("process.queue")).map(Partition::limits)
 }
 
 /// The cards: as typed, else the workspace's `params.gpu_id`, else the first.

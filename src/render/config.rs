@@ -2,7 +2,7 @@
 
 use super::groovy::{Script, Value};
 use crate::plan::{Asks, Gpus, PerCell, Plan, Runtime, Stage, Work};
-use crate::workspace::Cluster;
+use crate::workspace::{Cluster, Limits};
 
 /// Trace fields known to every Nextflow since 22.10; an unknown one would be an error.
 const TRACE_FIELDS: &str = "task_id,hash,native_id,process,tag,name,status,exit,attempt,submit,start,complete,duration,\
@@ -54,14 +54,11 @@ fn slurm_profile(slurm: &mut Script, cluster: &Cluster) {
         None => slurm.suggest("executor.account", "lab"),
     }
     slurm.comment("The most that the queue takes: what a method asks for is cut to it.");
-    let mut limits: Vec<(String, Value)> = Vec::new();
-    for (name, limit) in [("time", &cluster.time), ("memory", &cluster.memory)] {
-        limits.extend(limit.as_deref().map(|limit| (name.to_owned(), limit.into())));
-    }
-    limits.extend(cluster.cpus.map(|cpus| ("cpus".to_owned(), i64::from(cpus).into())));
-    match limits.is_empty() {
-        false => slurm.set("process.resourceLimits", Value::Map(limits)),
-        true => slurm.suggest("process.resourceLimits", Value::Map(vec![("time".to_owned(), "24h".into())])),
+    match resource_limits(&cluster.limits) {
+        Value::Map(limits) if limits.is_empty() => {
+            slurm.suggest("process.resourceLimits", Value::Map(vec![("time".to_owned(), "24h".into())]));
+        }
+        limits => slurm.set("process.resourceLimits", limits),
     }
     slurm.comment("What a task that needs a GPU asks for, as in `sbatch --gres`.");
     slurm.set("params.gres", cluster.gres.as_deref().unwrap_or("gpu:1"));
@@ -74,11 +71,23 @@ fn slurm_profile(slurm: &mut Script, cluster: &Cluster) {
     }
 }
 
+fn resource_limits(limits: &Limits) -> Value {
+    let mut map: Vec<(String, Value)> = Vec::new();
+    for (name, limit) in [("time", &limits.time), ("memory", &limits.memory)] {
+        map.extend(limit.as_deref().map(|limit| (name.to_owned(), limit.into())));
+    }
+    map.extend(limits.cpus.map(|cpus| ("cpus".to_owned(), i64::from(cpus).into())));
+    Value::Map(map)
+}
+
 /// The configuration of one run. It includes the workspace's, and says only what the plan decided.
 pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
     let mut script = Script::default();
     script.comment(&format!("Written by scfoundry {} for this run alone.", env!("CARGO_PKG_VERSION")));
     script.comment("Lasting settings belong into the workspace's nextflow.config, which it includes.");
+    if let Some(site) = &plan.site_config {
+        script.include(&site.to_string_lossy());
+    }
     let workspace = plan.workspace.join("nextflow.config");
     if workspace.exists() || plan.new_workspace {
         script.include(&workspace.to_string_lossy());
@@ -98,6 +107,11 @@ pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
     }
     script.set("workflow.failOnIgnore", true);
     script.scope("process", |process| {
+        // Said here too, so that no other file or variable can make it another than the plan's.
+        process.set("executor", plan.executor.as_str());
+        if let Some(limits) = &plan.limits {
+            process.set("resourceLimits", resource_limits(limits));
+        }
         if plan.retried {
             process.comment("One failed task does not stop the others; the run fails all the same.");
             // A job that a scheduler refuses would stall the run for ever if it were ignored.

@@ -4,22 +4,29 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 /// The `slurm` profile of a workspace. Absent values are left to the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cluster {
     pub queue: Option<String>,
     pub account: Option<String>,
-    /// The longest time that the queue takes, in Nextflow's words (`8h`).
-    pub time: Option<String>,
-    /// The most memory that one of its machines has (`64 GB`).
-    pub memory: Option<String>,
-    pub cpus: Option<u32>,
+    pub limits: Limits,
     /// What a task with a GPU asks for (`gpu:1`).
     pub gres: Option<String>,
     /// Jobs that are submitted together, as one array.
     pub array_size: Option<u32>,
     /// How often the engine asks the cluster for news.
     pub poll_interval: Option<String>,
+}
+
+/// The most that a queue takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    /// In Nextflow's words (`8h`), as is the memory of one machine (`64 GB`).
+    pub time: Option<String>,
+    pub memory: Option<String>,
+    pub cpus: Option<u32>,
 }
 
 /// A partition as `sinfo` shows it.
@@ -43,13 +50,16 @@ impl Partition {
         sinfo().map(|text| parse(&text)).unwrap_or_default()
     }
 
-    /// The limits of a partition, in the words of a workspace's profile.
-    pub fn limits(&self) -> Cluster {
-        Cluster {
+    /// The partition of this name among them, else the cluster's default.
+    pub fn choose<'a>(partitions: &'a [Partition], name: Option<&str>) -> Option<&'a Partition> {
+        partitions.iter().find(|partition| name.map_or(partition.is_default, |name| partition.name == name))
+    }
+
+    pub fn limits(&self) -> Limits {
+        Limits {
             time: self.seconds.map(duration),
             memory: self.megabytes.map(|megabytes| format!("{megabytes} MB")),
             cpus: self.cpus,
-            ..Cluster::default()
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-pub use cluster::{Cluster, Partition};
+pub use cluster::{Cluster, Limits, Partition};
 pub use config::Config;
 
 use crate::atomic;

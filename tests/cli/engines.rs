@@ -151,3 +151,32 @@ fn engine_full_disk_is_said_and_nothing_is_half_written() {
     assert!(!left.contains(".scfoundry-") && !left.contains("run.json"), "{left}");
     assert!(!world.recorded().with_extension("argv").exists());
 }
+
+#[test]
+fn a_container_engine_that_is_not_here() {
+    let world = World::with_workspace("docker");
+    world.write("here/methods/own.toml", &own_method());
+    world.write("here/methods/own.py", "");
+    let data = data();
+    let embed = ["embed", "--method", "own", "--data", &data, "--nextflow", &stand_in()];
+    world.refuses(&embed, 4, &["docker was not found in PATH", "nextflow.config", "doctor"]);
+    world.script("bin/docker", "#!/bin/sh\nexit 1\n");
+    world.refuses(&embed, 4, &["the docker daemon does not answer"]);
+    world.script("bin/docker", "#!/bin/sh\nexit 0\n");
+    world.run(&embed).succeeded();
+    std::fs::remove_file(world.here().join("methods/own.py")).unwrap();
+    world.refuses(&embed, 3, &["method \"own\" has no runner", "own.py", "runner.entry"]);
+    // Native work needs none.
+    std::fs::remove_file(world.root().join("bin/docker")).unwrap();
+    world.run(&["embed", "--method", "pca", "--data", &data, "--nextflow", &stand_in()]).succeeded();
+}
+
+/// A method of the user's own.
+fn own_method() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/templates/methods/seurat_cca.toml");
+    let profile = std::fs::read_to_string(path).unwrap();
+    let own = profile.replace("name = \"seurat_cca\"", "name = \"own\"");
+    own.replace("kind = \"r\"", "kind = \"python\"")
+        .replace("seurat_cca.R", "own.py")
+        .replace("seurat.R", "own.py")
+}

@@ -18,5 +18,6 @@ mod place;
 mod python;
 mod rendering;
 mod signals;
+mod sites;
 mod sweeps;
 mod transfer;
