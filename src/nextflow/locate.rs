@@ -130,6 +130,8 @@ fn own_engine(request: &Request, origin: Origin, program: &Path) -> Result<Engin
     let mut env = vec![
         // The launcher would look for a newer version on the network before each run.
         ("NXF_DISABLE_CHECK_LATEST".into(), "true".into()),
+        // A site may still have the language of old pipelines as its default.
+        ("NXF_DEFAULT_DSL".into(), "2".into()),
     ];
     let chosen = java::choose(&found)?;
     let java = match (&version, chosen) {

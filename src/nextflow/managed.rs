@@ -168,6 +168,7 @@ fn environment(request: &Request, store: &Store) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<(OsString, OsString)> = vec![
         ("NXF_OFFLINE".into(), "true".into()),
         ("NXF_DISABLE_CHECK_LATEST".into(), "true".into()),
+        ("NXF_DEFAULT_DSL".into(), "2".into()),
         // The plugins that a site wants in every run are not here, and nothing of ours needs one.
         ("NXF_PLUGINS_DEFAULT".into(), "false".into()),
         // Set, it would ask for one.

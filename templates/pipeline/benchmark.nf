@@ -1,7 +1,5 @@
 // Scores every embedding in a task of its own, then puts the scores side by side.
 
-nextflow.enable.dsl = 2
-
 include { BENCHMARK } from './modules/benchmark'
 include { RANK } from './modules/rank'
 include { job; staged } from './modules/specification'

@@ -1,7 +1,5 @@
 // Checks every input file against the input contract: one task a file.
 
-nextflow.enable.dsl = 2
-
 include { CHECK } from './modules/check'
 include { job; staged } from './modules/specification'
 

@@ -1,7 +1,5 @@
 // Embeds every input file: one task a file.
 
-nextflow.enable.dsl = 2
-
 include { EMBED } from './modules/embed'
 include { job; runner; staged } from './modules/specification'
 

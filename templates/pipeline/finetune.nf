@@ -1,7 +1,5 @@
 // Trains a method on the labelled reference, then labels the query with what it learned.
 
-nextflow.enable.dsl = 2
-
 include { TRAIN } from './modules/train'
 include { PREDICT } from './modules/predict'
 include { job; runner; staged } from './modules/specification'

@@ -1,7 +1,5 @@
 // Probes the geometry of every embedding against the counts it was made from, in a task of its own, then joins the rows.
 
-nextflow.enable.dsl = 2
-
 include { GEOMETRY } from './modules/geometry'
 include { TABULATE } from './modules/tabulate'
 include { job; staged } from './modules/specification'

@@ -3,8 +3,6 @@
 // Most methods embed the two side by side. One that is fitted to its input is fitted to the reference, and the query waits
 // for what it then is projected with.
 
-nextflow.enable.dsl = 2
-
 include { EMBED } from './modules/embed'
 include { FIT; PROJECT } from './modules/project'
 include { CLASSIFY } from './modules/classify'

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::place::{Place, demo};
+use crate::place::{Place, demo, path_with};
 
 #[test]
 #[ignore = "engine: runs the linter of Nextflow 25.04, which tests/engines.sh brings"]
@@ -23,6 +23,15 @@ fn engine_lint_finds_nothing_in_pipelines_and_configurations() {
             files.push(place.write(&format!("{runtime}-{method}.config"), text));
         }
     }
+    // Requests that grow with the cells, for a cluster.
+    place.script("bin/sbatch", "#!/bin/sh\n");
+    let mut plan =
+        place.command(&["embed", "--method=scgpt", "--profile=slurm", "--dry-run", "--json", "--data"]);
+    let output = plan.arg(demo()).env("PATH", path_with(&place.join("bin"))).output().unwrap();
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = plan["nextflow_config"].as_str().unwrap();
+    assert!(text.contains("input.cells"), "{text}");
+    files.push(place.write("slurm.config", text));
     let lint = |files: &[PathBuf]| {
         let mut command = Command::new(&linter);
         let output = command.arg("lint").args(files).current_dir(place.root()).output().unwrap();
@@ -30,8 +39,8 @@ fn engine_lint_finds_nothing_in_pipelines_and_configurations() {
         (output.status.success(), said.into_owned())
     };
     let (good, said) = lint(&files);
-    // 17 files of pipelines, and 5 runtimes with 3 configurations each.
-    assert!(good && said.contains("32 files had no errors"), "{said}");
+    // 17 files of pipelines, 5 runtimes with 3 configurations each, and that of a cluster.
+    assert!(good && said.contains("33 files had no errors"), "{said}");
     assert!(!said.to_lowercase().contains("warn"), "{said}");
 
     // What a warning looks like to this test: this version of the linter fails over a file that has one.
