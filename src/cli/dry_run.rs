@@ -77,13 +77,12 @@ fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
 
 /// What each process asks a scheduler for, for its largest input; nothing on this machine.
 fn requests(plan: &Plan) -> impl Iterator<Item = String> {
-    let cells = plan.inputs.iter().map(|input| input.cells as u64).max().unwrap_or_default();
     plan.stages.iter().filter_map(move |stage| {
         let asks = &stage.asks;
         let parts = [
             asks.cpus.filter(|_| plan.executor != "local").map(|cpus| format!("{cpus} CPUs")),
-            asks.memory_bytes.map(|amount| format_bytes(amount.of(cells))),
-            asks.time_seconds.map(|amount| format_duration(amount.of(cells).saturating_mul(1000))),
+            asks.memory_bytes.as_ref().map(|amount| format_bytes(amount.largest)),
+            asks.time_seconds.as_ref().map(|amount| format_duration(amount.largest.saturating_mul(1000))),
             asks.accelerator.map(|count| format!("{count} GPU")),
             asks.cluster_options.clone(),
         ];

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::containers::Place;
-use super::inputs::Input;
+use super::inputs::{Input, tags};
 use super::resources::native_cpus;
 use crate::error::{Error, Result};
 use crate::method::{Profile, Resources, RunnerKind, Task};
@@ -16,8 +16,8 @@ use crate::method::{Profile, Resources, RunnerKind, Task};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Asks {
     pub cpus: Option<usize>,
-    pub memory_bytes: Option<PerCell>,
-    pub time_seconds: Option<PerCell>,
+    pub memory_bytes: Option<Amount>,
+    pub time_seconds: Option<Amount>,
     /// GPUs, for the executors that count them themselves.
     pub accelerator: Option<usize>,
     /// Words for the command that submits the job.
@@ -25,20 +25,12 @@ pub struct Asks {
 }
 
 /// An amount that grows with the cells of a task's input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct PerCell {
-    pub base: u64,
-    pub per_100k_cells: u64,
-    /// The amount is that of so many cells, whatever the task's input is; absent: of the task's own `input`.
-    pub cells: Option<u64>,
-}
-
-impl PerCell {
-    /// The amount for a number of cells.
-    pub fn of(&self, cells: u64) -> u64 {
-        let grown = self.per_100k_cells.saturating_mul(self.cells.unwrap_or(cells)) / 100_000;
-        self.base.saturating_add(grown)
-    }
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Amount {
+    pub largest: u64,
+    /// By the tag of the task, where tasks differ; else all get the largest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_tag: Vec<(String, u64)>,
 }
 
 /// Executors other than SLURM that are asked for GPUs by Nextflow's `accelerator`.
@@ -50,7 +42,7 @@ pub struct Asker<'a> {
     /// Its method; absent for a native task that is the same for all.
     pub profile: Option<&'a Profile>,
     pub gpu: bool,
-    /// It has a task for each input, called `input` in the pipeline; else one for all.
+    /// It has a task for each input; else one for all.
     pub by_input: bool,
     pub inputs: &'a [Input],
 }
@@ -79,15 +71,20 @@ impl Asker<'_> {
         })
     }
 
-    fn amount(&self, place: &Place<'_>, base: f64, per_100k_cells: f64) -> PerCell {
-        let cells = self.inputs.iter().map(|input| input.cells as u64);
+    fn amount(&self, place: &Place<'_>, base: f64, per_100k_cells: f64) -> Amount {
+        let of = |cells: usize| (base + per_100k_cells * cells as f64 / 100_000.0) as u64;
+        if !self.by_input {
+            return Amount {
+                largest: of(self.inputs.iter().map(|input| input.cells).sum()),
+                by_tag: Vec::new(),
+            };
+        }
+        let each: Vec<u64> = self.inputs.iter().map(|input| of(input.cells)).collect();
+        let largest = each.iter().copied().max().unwrap_or_else(|| of(0));
         // The jobs of an array are submitted as one, with one request.
-        let fixed = match (self.by_input, place.config.sets(self.process, "array")) {
-            (true, false) => None,
-            (true, true) => cells.max(),
-            (false, _) => Some(cells.sum()),
-        };
-        PerCell { base: base as u64, per_100k_cells: per_100k_cells as u64, cells: fixed }
+        let same = each.iter().all(|amount| *amount == largest) || place.config.sets(self.process, "array");
+        let by_tag = if same { Vec::new() } else { tags(self.inputs).into_iter().zip(each).collect() };
+        Amount { largest, by_tag }
     }
 
     /// A GPU of SLURM's, added to the words that the user has for all jobs.

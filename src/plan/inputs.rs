@@ -1,11 +1,12 @@
 //! From what was typed to files: patterns expanded, names made unique, every file opened once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::names;
 use super::request::Role;
 use crate::error::{Error, Result};
 use crate::h5ad::H5ad;
@@ -98,6 +99,20 @@ fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
 pub fn is_misread(path: &Path) -> bool {
     let expanded = |c: char| matches!(c, '$' | '{' | '}' | '[' | ']' | '*' | '?') || c.is_control();
     path.to_string_lossy().contains(expanded)
+}
+
+/// What the tasks of the inputs are told apart by. A tag becomes part of a shell script, so it is made harmless, and of the name
+/// by which a task is known in the trace, so no two are the same.
+pub fn tags(inputs: &[Input]) -> Vec<String> {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut tag = |input: &Input| {
+        let plain = names::plain(&input.id);
+        let numbered = (2..).map(|number| format!("{plain}-{number}"));
+        let mut candidates = std::iter::once(plain.clone()).chain(numbered);
+        let free = candidates.find(|tag| taken.insert(tag.clone()));
+        free.unwrap_or(plain)
+    };
+    inputs.iter().map(&mut tag).collect()
 }
 
 /// Fails where an input of `role` lacks the obs column that `option` names: the task would find out after its embedding.
@@ -247,5 +262,22 @@ mod tests {
         assert!(matches(b"*.h5ad", b"pbmc.h5ad"));
         assert!(matches(b"p?mc*", b"pbmc.h5ad"));
         assert!(!matches(b"*.h5ad", b"pbmc.h5"));
+    }
+
+    #[test]
+    fn tags_are_harmless_and_unique() {
+        let input = |id: &str| Input {
+            role: Role::Data,
+            id: id.to_owned(),
+            path: PathBuf::from("/x"),
+            bytes: 0,
+            cells: 0,
+            genes: 0,
+            staged: true,
+            stamp: None,
+            scored: None,
+            data: None,
+        };
+        assert_eq!(tags(&["a b", "a_b", "a\n; rm"].map(input)), ["a_b", "a_b-2", "a___rm"]);
     }
 }

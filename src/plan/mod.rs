@@ -24,7 +24,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub use again::Typed;
-pub use asks::{Asks, PerCell};
+pub use asks::{Amount, Asks};
 pub use containers::Surroundings;
 pub use inputs::{Input, Scored};
 pub use request::{Given, Request, Resume, Role, Source};
@@ -299,22 +299,14 @@ fn directory(outdir: &Path) -> Result<()> {
     }
 }
 
-/// The inputs as the pipeline sees them. A tag becomes part of a shell script, so it is made harmless, and of the name by
-/// which a task is known in the trace, so no two are the same.
+/// The inputs as the pipeline sees them.
 fn described(inputs: &[Input]) -> Value {
-    let mut tags: Vec<String> = Vec::new();
-    let describe = |input: &Input| {
-        let plain = names::plain(&input.id);
-        let numbered = (2..).map(|number| format!("{plain}-{number}"));
-        let mut candidates = std::iter::once(plain.clone()).chain(numbered);
-        let tag = candidates.find(|tag| !tags.contains(tag)).unwrap_or(plain);
-        tags.push(tag.clone());
+    let describe = |(input, tag): (&Input, String)| {
         let mut described = json!({
             "role": input.role,
             "id": input.id,
             "tag": tag,
             "path": input.path,
-            "cells": input.cells,
             "staged": input.staged,
             "stamp": input.stamp,
         });
@@ -327,34 +319,10 @@ fn described(inputs: &[Input]) -> Value {
         }
         described
     };
-    inputs.iter().map(describe).collect()
+    inputs.iter().zip(inputs::tags(inputs)).map(describe).collect()
 }
 
 /// Whether `path` could be meant by `text`: used to warn about relative paths after `--`.
 pub fn is_relative_file(text: &str, folder: &Path) -> bool {
     Path::new(text).is_relative() && folder.join(text).is_file()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tags_are_harmless_and_unique() {
-        let input = |id: &str| Input {
-            role: Role::Data,
-            id: id.to_owned(),
-            path: PathBuf::from("/x"),
-            bytes: 0,
-            cells: 0,
-            genes: 0,
-            staged: true,
-            stamp: None,
-            scored: None,
-            data: None,
-        };
-        let described = described(&["a b", "a_b", "a\n; rm"].map(input));
-        let tags: Vec<&str> = (0..3).map(|number| described[number]["tag"].as_str().unwrap()).collect();
-        assert_eq!(tags, ["a_b", "a_b-2", "a___rm"]);
-    }
 }

@@ -1,7 +1,7 @@
 //! The two configurations: the workspace's, which the user edits, and the run's, which includes it.
 
 use super::groovy::{Script, Value};
-use crate::plan::{Asks, Gpus, PerCell, Plan, Runtime, Stage, Work};
+use crate::plan::{Asks, Gpus, Plan, Runtime, Stage, Work};
 use crate::workspace::{Cluster, Limits};
 
 /// Trace fields known to every Nextflow since 22.10; an unknown one would be an error.
@@ -159,9 +159,9 @@ fn requests(scope: &mut Script, asks: &Asks, retried: bool) {
     if let Some(cpus) = asks.cpus {
         scope.set("cpus", cpus as i64);
     }
-    for (name, amount, unit) in [("memory", asks.memory_bytes, "B"), ("time", asks.time_seconds, "s")] {
-        if let Some(PerCell { base, per_100k_cells, cells }) = amount {
-            scope.set(name, Value::Growing { base, per_100k_cells, cells, unit });
+    for (name, amount, unit) in [("memory", &asks.memory_bytes, "B"), ("time", &asks.time_seconds, "s")] {
+        if let Some(amount) = amount.clone() {
+            scope.set(name, Value::Growing { amount, unit });
         }
     }
     if let Some(accelerator) = asks.accelerator {
@@ -170,7 +170,7 @@ fn requests(scope: &mut Script, asks: &Asks, retried: bool) {
     if let Some(options) = &asks.cluster_options {
         scope.set("clusterOptions", options.as_str());
     }
-    let strategy = match (asks.memory_bytes, asks.time_seconds) {
+    let strategy = match (&asks.memory_bytes, &asks.time_seconds) {
         (Some(_), Some(_)) => "{ task.exitStatus in [137, 140] && task.attempt < 3 ? 'retry' : 'finish' }",
         (Some(_), None) => "{ task.exitStatus == 137 && task.attempt < 3 ? 'retry' : 'finish' }",
         (None, Some(_)) => "{ task.exitStatus == 140 && task.attempt < 3 ? 'retry' : 'finish' }",

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Write};
 
+use crate::plan::Amount;
+
 /// A value in a Nextflow configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -14,11 +16,10 @@ pub enum Value {
     Map(Vec<(String, Value)>),
     /// A closure that is a constant of this program.
     Code(&'static str),
-    /// A closure that gives an amount with its unit, for `cells` or for the task's input, twice as much at each further attempt.
+    /// A closure that gives a task an amount with its unit, by its tag or the same for all; twice as much at each further
+    /// attempt.
     Growing {
-        base: u64,
-        per_100k_cells: u64,
-        cells: Option<u64>,
+        amount: Amount,
         unit: &'static str,
     },
 }
@@ -76,12 +77,16 @@ impl Display for Value {
             Value::Float(_) => f.write_str("null"),
             Value::Text(text) => quote(f, text),
             Value::Code(code) => f.write_str(code),
-            Value::Growing { base, per_100k_cells, cells, unit } => {
-                let grown = match cells {
-                    Some(cells) => format!("{}L", per_100k_cells.saturating_mul(*cells) / 100_000),
-                    None => format!("({per_100k_cells}L * input.cells).intdiv(100000)"),
-                };
-                write!(f, "{{ \"${{({base}L + {grown}) * 2 ** (task.attempt - 1)}} {unit}\" }}")
+            Value::Growing { amount, unit } => {
+                write!(f, "{{ \"${{")?;
+                if amount.by_tag.is_empty() {
+                    write!(f, "{}L", amount.largest)?;
+                } else {
+                    let entries =
+                        amount.by_tag.iter().map(|(tag, amount)| (tag.clone(), Value::Int(*amount as i64)));
+                    write!(f, "{}[task.tag]", Value::Map(entries.collect()))?;
+                }
+                write!(f, " * 2 ** (task.attempt - 1)}} {unit}\" }}")
             }
             Value::List(items) => {
                 f.write_char('[')?;

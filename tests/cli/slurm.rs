@@ -115,8 +115,10 @@ fn tasks_ask_for_what_their_method_needs() {
     world.run(&["init", "--profile", "slurm", "--runtime", "apptainer"]).succeeded();
     let model = stage(&world, "scgpt", &[]);
     assert_eq!(model["cluster_options"], "--gres=gpu:1");
-    assert_eq!(model["memory_bytes"]["base"], json!(16u64 << 30));
-    assert!(model["memory_bytes"]["cells"].is_null());
+    // 16 GB, and 10 GB for 100,000 cells.
+    let cells = world.plan(&embed("scgpt", &data()))["plan"]["inputs"][0]["cells"].as_u64().unwrap();
+    let bytes = (16u64 << 30) + (10u64 << 30) * cells / 100_000;
+    assert_eq!(model["memory_bytes"], json!({ "largest": bytes }));
     assert_eq!(model["cpus"], 4);
     // The scheduler says which card.
     assert!(
@@ -124,17 +126,28 @@ fn tasks_ask_for_what_their_method_needs() {
     );
     assert!(model["max_forks"].is_null());
     let native = stage(&world, "pca", &[]);
-    assert!(native["cluster_options"].is_null() && native["memory_bytes"]["base"].as_u64() < Some(4 << 30));
+    assert!(
+        native["cluster_options"].is_null() && native["memory_bytes"]["largest"].as_u64() < Some(4 << 30)
+    );
     assert_eq!(stage(&world, "scgpt", &["--gpu", "none"])["cluster_options"], Value::Null);
     let text = rendered(&world, &embed("scgpt", &data()));
     for line in [
         "errorStrategy = 'finish'\n",
-        "memory = { \"${(17179869184L + (10737418240L * input.cells).intdiv(100000)) * 2 ** (task.attempt - 1)} B\" }\n",
         "errorStrategy = { task.exitStatus in [137, 140] && task.attempt < 3 ? 'retry' : 'finish' }\n",
         "maxRetries = 2\n",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
+    assert!(
+        text.contains(&format!("memory = {{ \"${{{bytes}L * 2 ** (task.attempt - 1)}} B\" }}\n")),
+        "{text}"
+    );
+    let files = ["a06_csr_int32.h5ad", "b09_four_blobs.h5ad"].map(case);
+    let text = rendered(&world, &["embed", "--method", "scgpt", "--data", &files[0], &files[1]]);
+    assert!(
+        text.contains("memory = { \"${['a06_csr_int32': 17") && text.contains("][task.tag] * 2 ** "),
+        "{text}"
+    );
     let local = stage(&world, "scgpt", &["--profile", "local"]);
     assert!(local["memory_bytes"].is_null() && local["cluster_options"].is_null());
 }
@@ -145,14 +158,13 @@ fn what_the_user_asks_for_stays_and_is_added_to() {
     world.run(&["init", "--profile", "slurm", "--runtime", "none", "--array-size", "9"]).succeeded();
     // One request for all jobs of an array: that of the largest input.
     let files = ["a06_csr_int32.h5ad", "b09_four_blobs.h5ad"].map(case);
-    let plan = world.plan(&["embed", "--method", "scgpt", "--data", &files[0], &files[1]]);
-    let cells = plan["plan"]["inputs"].as_array().unwrap().iter().map(|input| input["cells"].as_u64()).max();
-    assert_eq!(plan["plan"]["stages"][0]["memory_bytes"]["cells"].as_u64(), cells.unwrap());
+    let text = rendered(&world, &["embed", "--method", "scgpt", "--data", &files[0], &files[1]]);
+    assert!(text.contains("memory = { \"${17") && !text.contains("task.tag"), "{text}");
 
     append(&world, "process {\n  clusterOptions = '--account=x'\n  memory = '5 GB'\n}\n");
     let own = stage(&world, "scgpt", &[]);
     assert_eq!(own["cluster_options"], "--account=x --gres=gpu:1");
-    assert!(own["memory_bytes"].is_null() && own["time_seconds"]["base"].as_u64() > Some(0));
+    assert!(own["memory_bytes"].is_null() && own["time_seconds"]["largest"].as_u64() > Some(0));
     let text = rendered(&world, &embed("scgpt", &data()));
     assert!(text.contains("errorStrategy = { task.exitStatus == 140 && "), "{text}");
 

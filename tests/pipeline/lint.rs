@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::place::{Place, demo, path_with};
+use crate::place::{Place, case, demo, path_with};
 
 #[test]
 #[ignore = "engine: runs the linter of Nextflow 25.04, which tests/engines.sh brings"]
@@ -27,10 +27,15 @@ fn engine_lint_finds_nothing_in_pipelines_and_configurations() {
     place.script("bin/sbatch", "#!/bin/sh\n");
     let mut plan =
         place.command(&["embed", "--method=scgpt", "--profile=slurm", "--dry-run", "--json", "--data"]);
-    let output = plan.arg(demo()).env("PATH", path_with(&place.join("bin"))).output().unwrap();
+    let output = plan
+        .arg(demo())
+        .arg(case("a06_dense.h5ad"))
+        .env("PATH", path_with(&place.join("bin")))
+        .output()
+        .unwrap();
     let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = plan["nextflow_config"].as_str().unwrap();
-    assert!(text.contains("input.cells"), "{text}");
+    assert!(text.contains("[task.tag]"), "{text}");
     files.push(place.write("slurm.config", text));
     let lint = |files: &[PathBuf]| {
         let mut command = Command::new(&linter);
