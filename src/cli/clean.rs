@@ -107,7 +107,7 @@ fn remove(selection: Selection, dry_run: bool, ui: &Ui) -> Gone {
     for target in selection.targets {
         let size = Size::of(&target.path);
         ui.detail(format_args!("{} ({})", target.path.display(), format_bytes(size.bytes())));
-        match if dry_run { Ok(true) } else { clean::remove(&target) } {
+        match if dry_run { Ok(true) } else { clean::remove(&target, ui) } {
             Ok(true) => gone.targets.push((target, size)),
             Ok(false) => {}
             Err(error) => {

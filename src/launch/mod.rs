@@ -1,6 +1,7 @@
 //! From a plan to a finished run: workspace, engine, run directory, child process, results, cost.
 
 mod failure;
+mod leftovers;
 mod progress;
 mod session;
 
@@ -19,6 +20,8 @@ use crate::settings::Settings;
 use crate::trace::{self, Trace};
 use crate::ui::Ui;
 use crate::workspace::Workspace;
+pub use leftovers::end as end_leftovers;
+
 use failure::Evidence;
 use progress::Progress;
 
@@ -51,6 +54,10 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
     };
     ui.note(format_args!("run {}", run.path().display()));
     let mut record = prepared.record.clone();
+    let origin = record.origin.clone().unwrap_or_else(|| run.path().to_owned());
+    if plan.resume.is_some() {
+        leftovers::end(&origin, ui);
+    }
     record.status = Status::Running;
     run.save(&record)?;
     let mut progress = Progress::new(ui, &prepared.trace, plan.inputs.len().max(1) * plan.stages.len());
@@ -69,6 +76,9 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
         Event::OutputLost(error) => progress.warn(&error),
     });
     progress.finish();
+    if outcome.as_ref().is_ok_and(Outcome::violent) {
+        leftovers::end(&origin, ui);
+    }
     drop(prepared.lock);
     finish(plan, run, record, outcome, &prepared.trace, settings)
 }
