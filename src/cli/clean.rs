@@ -28,6 +28,7 @@ Examples:
 A run is as old as its end, or as the end of the last run that resumed it. Sizes are blocks on
 disk; a file that has another name elsewhere frees nothing. With --work, `runs` and `cost` still
 know the run; `--resume` of it computes all its tasks again. Symbolic links are never followed.
+A container or a SLURM job that a killed run has left in its work is ended first.
 What cannot be removed is named, the rest goes, and the exit code is 1.")]
 pub struct Args {
     /// Only these runs

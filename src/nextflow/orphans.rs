@@ -34,12 +34,18 @@ fn orphans(directory: &Path) -> HashMap<Pid, BTreeSet<PathBuf>> {
         let leader = place.is_some().then(stat).flatten().and_then(|stat| group::alive_in_group(&stat));
         if let (Some(place), Some(leader)) = (place, leader.and_then(Pid::from_raw))
             && leader != own
-            && !Path::new("/proc").join(leader.as_raw_nonzero().to_string()).exists()
+            && !is_alive(leader)
         {
             found.entry(leader).or_default().insert(place);
         }
     }
     found
+}
+
+/// A leader that nobody has waited for, as in a container whose first process does not, is as gone as any.
+fn is_alive(process: Pid) -> bool {
+    std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()))
+        .is_ok_and(|stat| group::alive_in_group(&stat).is_some())
 }
 
 #[cfg(test)]
