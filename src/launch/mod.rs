@@ -4,6 +4,7 @@ mod failure;
 mod leftovers;
 mod progress;
 mod session;
+mod space;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,6 +22,7 @@ use crate::trace::{self, Trace};
 use crate::ui::Ui;
 use crate::workspace::Workspace;
 pub use leftovers::end as end_leftovers;
+pub use space::check as check_space;
 
 use failure::Evidence;
 use progress::Progress;
@@ -42,6 +44,7 @@ pub struct Finished {
 /// # Errors
 /// What keeps the engine from starting; a run that fails once it has begun is a [`Finished`] with an error.
 pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) -> Result<Finished> {
+    space::check(plan)?;
     let engine = nextflow::locate(&nextflow::Request::of(settings), ui)?;
     prepare_workspace(workspace, ui)?;
     let run = RunDir::create(&workspace.runs(), plan.task, &plan.run_stem)?;

@@ -3,6 +3,7 @@
 //! `--dry-run` prints it, `render` writes it, `launch` runs it; none of them looks at the command line again.
 
 mod containers;
+mod disk;
 mod inputs;
 mod names;
 mod parameters;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub use containers::Surroundings;
+pub use disk::{Disk, Part, Share};
 pub use inputs::{Input, Scored};
 pub use request::{Given, Request, Resume, Role, Source};
 pub use resources::{Gpus, Runtime, docker_answers};
@@ -49,6 +51,8 @@ pub struct Plan {
     pub outputs: Vec<Output>,
     /// Files of the model that the method loads.
     pub weights: Vec<Weight>,
+    /// What the run will write at least.
+    pub disk: Disk,
     pub stages: Vec<Stage>,
     /// What `params.json` will hold.
     pub parameters: Map<String, Value>,
@@ -134,6 +138,7 @@ impl Plan {
             new_workspace: !context.workspace.exists(),
             outputs,
             fitted,
+            disk: Disk::default(),
             weights: weights::weights(profile, &parameters.values, &context.settings.weights_dir.value),
             engine_settings: containers::engine_settings(
                 &place,
@@ -156,6 +161,7 @@ impl Plan {
             resume: None,
             warnings,
         };
+        plan.disk = Disk::of(&plan, profile, &parameters.values, context.settings);
         plan.parameters = plan.pipeline_parameters(parameters.values, parameters.read, &label);
         if request.task == Task::Transfer {
             plan.parameters.insert("fitted".to_owned(), json!(plan.fitted));
@@ -321,6 +327,7 @@ mod tests {
             bytes: 0,
             cells: 0,
             genes: 0,
+            kept_bytes: 0,
             staged: true,
             stamp: None,
             scored: None,
