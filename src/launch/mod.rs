@@ -5,6 +5,7 @@ mod leftovers;
 mod progress;
 mod session;
 mod space;
+mod trial;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -23,6 +24,7 @@ use crate::ui::Ui;
 use crate::workspace::Workspace;
 pub use leftovers::end as end_leftovers;
 pub use space::check as check_space;
+pub use trial::{Seen, Tried, attempt};
 
 use failure::Evidence;
 use progress::Progress;

@@ -11,6 +11,7 @@ mod request;
 mod resources;
 mod stages;
 mod transfer;
+mod trial;
 mod weights;
 
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ pub use request::{Given, Request, Resume, Role, Source};
 pub use resources::{Gpus, Runtime, docker_answers};
 pub use stages::{Stage, Work};
 pub use transfer::Fitted;
+pub use trial::Trial;
 pub use weights::Weight;
 
 use crate::error::{Error, Result};

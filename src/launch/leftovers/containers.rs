@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::ask::{PATIENCE, ask};
 use super::{Account, is_below};
+use crate::ask::{PATIENCE, ask};
 
 const ENGINES: [&str; 2] = ["docker", "podman"];
 

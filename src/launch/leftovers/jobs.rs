@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::ask::{PATIENCE, ask};
 use super::{Account, is_below};
+use crate::ask::{PATIENCE, ask};
 
 /// Cancels the jobs that the logs tell of and that work below `work`.
 pub(super) fn end(work: &Path, logs: &[PathBuf], account: &mut Account) {

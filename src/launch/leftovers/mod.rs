@@ -3,7 +3,6 @@
 //! They are known by the directory they work in, which is below that of the run and so no other run's. Call this only for
 //! work that is claimed: then nobody else can be using it.
 
-mod ask;
 mod containers;
 mod jobs;
 

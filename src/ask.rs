@@ -1,4 +1,4 @@
-//! A question to a daemon's client, with a limit on how long it may think.
+//! A question to another program, such as a daemon's client, with a limit on how long it may think.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -6,14 +6,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// How long a container engine or a scheduler may take to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
 /// What the command prints on stdout, if it ends well and in time.
 ///
 /// # Errors
 /// Why there is no answer, in half a sentence that begins with the name of the command.
-pub(super) fn ask(command: &mut Command, limit: Duration) -> Result<String, String> {
+pub(crate) fn ask(command: &mut Command, limit: Duration) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| match error.kind() {
