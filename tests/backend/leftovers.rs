@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use scfoundry::ui::Ui;
 
 use crate::place::{Done, Place, assert_nobody_in, demo, wait_for};
 
@@ -157,6 +158,9 @@ fn backend_docker_container_of_a_killed_engine_is_ended() {
     let place = workspace();
     let child = start(&place, &docker(&place));
     assert!(wait_for(90, || !containers(&place).is_empty()), "no container");
+    // What belongs to a living engine is nobody's leftover.
+    scfoundry::launch::end_leftovers(&place.newest(), &Ui::default());
+    assert_eq!(containers(&place).len(), 1);
     kill_process(engine(&place), Signal::KILL).unwrap();
     let done = Done::of(&child.wait_with_output().unwrap());
     done.expect(1);

@@ -6,11 +6,18 @@
 mod containers;
 mod jobs;
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, fcntl_lock};
 
 use crate::nextflow;
 use crate::rundir::RunDir;
 use crate::ui::Ui;
+
+/// How long an engine that has just been killed may take to be gone.
+const DYING: Duration = Duration::from_secs(3);
 
 /// What has been ended, and what could not be.
 #[derive(Debug, Default)]
@@ -22,8 +29,16 @@ struct Account {
 
 /// Ends all that works below `origin/work`, the work of the run at `origin` and of those that resumed it.
 ///
-/// Says what it ended, and warns of what may live on where a container engine or the scheduler does not answer.
+/// Says what it ended, and warns of what may live on where a container engine or the scheduler does not answer. Nothing is
+/// ended while an engine is at work there, as when somebody runs `command.sh` by hand.
 pub fn end(origin: &Path, ui: &Ui) {
+    let deadline = Instant::now() + DYING;
+    while has_engine(origin) {
+        if Instant::now() > deadline {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let mut account = Account::default();
     let work = origin.join("work");
     let tasks = nextflow::end_orphans(&work);
@@ -46,6 +61,17 @@ impl Account {
             several => self.ended.push(format!("{verb} {several} {thing}s that a killed run had left")),
         }
     }
+}
+
+/// Whether a living engine holds the lock of a session whose task cache is below `origin`.
+fn has_engine(origin: &Path) -> bool {
+    let sessions = std::fs::read_dir(origin.join(".nextflow/cache")).into_iter().flatten().flatten();
+    let mut locks = sessions.map(|session| session.path().join("db/LOCK"));
+    locks.any(|lock| {
+        let file = OpenOptions::new().read(true).write(true).open(lock);
+        // The lock, if it is free, is given back when the file is closed.
+        file.is_ok_and(|file| fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
+    })
 }
 
 /// The engine's logs of the run at `origin` and of the runs beside it that used its work.
