@@ -7,6 +7,7 @@
 //! .h5ad -> kernel -> .h5ad
 //! ```
 
+mod ask;
 pub mod atomic;
 pub mod error;
 pub mod shell;

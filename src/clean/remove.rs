@@ -9,16 +9,22 @@ use super::{REMOVING, Target};
 use crate::error::{Error, Result};
 use crate::launch;
 use crate::method::Task;
-use crate::rundir::RunDir;
+use crate::rundir::{RunDir, Status};
+use crate::ui::Ui;
 
-/// Removes the directory; `false` if it was gone already.
+/// Removes the directory; `false` if it was gone already. What a killed run has left alive in its work is ended first.
 ///
 /// # Errors
 /// It has come into use meanwhile, or something in it cannot be removed. Part of it may be gone then; the rest has its
 /// hidden name and is tried again by the next removal.
-pub fn remove(target: &Target) -> Result<bool> {
+pub fn remove(target: &Target, ui: &Ui) -> Result<bool> {
     let taken = match &target.run {
-        Some((run, _)) => claim(run).and_then(|claims| Ok((claims, hide(&target.path)?))),
+        Some((run, status)) => claim(run).and_then(|(claims, origin)| {
+            if *status != Status::Ok {
+                launch::end_leftovers(&origin, ui);
+            }
+            Ok((claims, hide(&target.path)?))
+        }),
         None => Ok((Vec::new(), target.path.clone())),
     };
     match taken {
@@ -40,19 +46,21 @@ pub fn remove_empty_folders(runs: &Path) {
     }
 }
 
-/// Claims the run's work and that of the run it resumed, and sees that the run is not under way.
+/// Claims the run's work and that of the run it resumed, and sees that the run is not under way; gives the directory of the
+/// run whose work it uses, too.
 ///
 /// The claim also tells of processes on other machines that share the disk, which the record cannot.
-fn claim(run: &RunDir) -> Result<Vec<File>> {
+fn claim(run: &RunDir) -> Result<(Vec<File>, PathBuf)> {
     let mut claims = vec![launch::claim(run.path())?];
     let record = run.record()?;
     if active(&record) {
         return Err(Error::failed(format_args!("run {} is {}", run.name(), record.status.name())));
     }
-    if let Some(origin) = record.origin.filter(|origin| origin != run.path() && origin.is_dir()) {
+    let origin = record.origin.unwrap_or_else(|| run.path().to_owned());
+    if origin != run.path() && origin.is_dir() {
         claims.push(launch::claim(&origin)?);
     }
-    Ok(claims)
+    Ok((claims, origin))
 }
 
 /// Renames the directory to a hidden name beside it.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::rundir::process_started;
+use crate::ui::Ui;
 
 /// A `runs` folder of one test.
 struct Place {
@@ -136,10 +137,10 @@ fn work_alone_goes_and_the_record_stays() {
     let place = Place::with_runs();
     let selection = place.select(&Wanted { work: true, ..named("ok1") });
     let [target] = selection.targets.as_slice() else { panic!("{selection:?}") };
-    assert!(remove(target).unwrap());
+    assert!(remove(target, &Ui::default()).unwrap());
     let run = place.runs().join("embed/ok1");
     assert_eq!(names(&run), [".lock", "run.json"]);
-    assert!(!remove(target).unwrap(), "it is gone already");
+    assert!(!remove(target, &Ui::default()).unwrap(), "it is gone already");
     assert_eq!(place.selected(&Wanted { work: true, ..named("ok1") }), [""; 0]);
 }
 
@@ -170,14 +171,14 @@ fn a_run_that_starts_after_it_was_selected_stays() {
     let run = place.runs().join("embed/failed2");
     let target = place.select(&named("failed2")).targets.remove(0);
     let claim = crate::launch::claim(&run).unwrap();
-    assert!(remove(&target).unwrap_err().message.contains("in use"));
+    assert!(remove(&target, &Ui::default()).unwrap_err().message.contains("in use"));
     drop(claim);
     let busy = Busy::new();
     place.run("failed2", "running", "?", busy.record());
-    assert!(remove(&target).unwrap_err().message.contains("is running"));
+    assert!(remove(&target, &Ui::default()).unwrap_err().message.contains("is running"));
     assert!(run.join("work/ab/cd/matrix").is_file());
     drop(busy);
-    assert!(remove(&target).unwrap());
+    assert!(remove(&target, &Ui::default()).unwrap());
     assert!(!run.exists());
 }
 
@@ -203,7 +204,7 @@ fn symbolic_links_are_left_alone() {
     let selection = place.select(&old("0h"));
     assert_eq!((selection.odd.len(), selection.targets.len()), (2, 6));
     for target in &selection.targets {
-        assert!(remove(target).unwrap());
+        assert!(remove(target, &Ui::default()).unwrap());
     }
     assert_eq!(names(&place.runs().join("embed")), ["link"]);
     assert!(other.runs().join("embed/ok1/work/ab/cd/matrix").is_file());
@@ -231,7 +232,7 @@ fn what_was_cut_off_is_no_run_and_goes_the_next_time() {
     assert_eq!(parts.len(), 3);
     assert!(parts.contains(&("ok1", Part::Leftover)) && parts.contains(&("ok4", Part::Leftover)));
     for target in &selection.targets {
-        assert!(remove(target).unwrap());
+        assert!(remove(target, &Ui::default()).unwrap());
     }
     assert_eq!(names(&folder), ["failed2", "interrupted3", "lost", "ok4", "planned"]);
     assert_eq!(names(&folder.join("ok4")), ["run.json"]);

@@ -28,6 +28,7 @@ Examples:
 A run is as old as its end, or as the end of the last run that resumed it. Sizes are blocks on
 disk; a file that has another name elsewhere frees nothing. With --work, `runs` and `cost` still
 know the run; `--resume` of it computes all its tasks again. Symbolic links are never followed.
+A container or a SLURM job that a killed run has left in its work is ended first.
 What cannot be removed is named, the rest goes, and the exit code is 1.")]
 pub struct Args {
     /// Only these runs
@@ -107,7 +108,7 @@ fn remove(selection: Selection, dry_run: bool, ui: &Ui) -> Gone {
     for target in selection.targets {
         let size = Size::of(&target.path);
         ui.detail(format_args!("{} ({})", target.path.display(), format_bytes(size.bytes())));
-        match if dry_run { Ok(true) } else { clean::remove(&target) } {
+        match if dry_run { Ok(true) } else { clean::remove(&target, ui) } {
             Ok(true) => gone.targets.push((target, size)),
             Ok(false) => {}
             Err(error) => {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::error::{Error, Result};
+use crate::launch;
 use crate::plan::{Plan, Work};
 use crate::render;
 use crate::shell;
@@ -11,6 +12,9 @@ use crate::ui::Ui;
 
 /// Prints the plan, the rendered configuration and the command. Nothing is written.
 pub fn show(plan: &Plan, ui: &Ui) -> Result<()> {
+    if let Err(error) = launch::check_space(plan) {
+        ui.warn(error);
+    }
     let program = std::env::current_exe().map_err(Error::io("find", "scfoundry".as_ref()))?;
     let run = plan.workspace.join("runs").join(plan.task.name()).join(&plan.run_stem);
     let work = run.join("work");
@@ -65,6 +69,15 @@ fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
     }
     for output in &plan.outputs {
         lines.push(("Output", output.path.display().to_string()));
+    }
+    if plan.disk.bytes > 0 {
+        let shares: Vec<String> = plan
+            .disk
+            .shares
+            .iter()
+            .map(|share| format!("{} {}", share.part.name(), format_bytes(share.bytes)))
+            .collect();
+        lines.push(("Disk", format!("at least {} ({})", format_bytes(plan.disk.bytes), shares.join(", "))));
     }
     if let Some(origin) = &plan.resume {
         lines.push(("Resumes", origin.display().to_string()));

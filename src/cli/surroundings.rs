@@ -26,9 +26,14 @@ impl Surroundings {
 
     /// As [`Surroundings::find`], but there must be a workspace.
     pub fn existing(global: &Global) -> Result<Surroundings> {
+        Surroundings::existing_with(global, &Flags::default())
+    }
+
+    /// As [`Surroundings::existing`], with what was given on the command line.
+    pub fn existing_with(global: &Global, flags: &Flags) -> Result<Surroundings> {
         match find(global)? {
             Found::Existing(workspace) => {
-                let settings = Settings::gather(&Flags::default(), &workspace)?;
+                let settings = Settings::gather(flags, &workspace)?;
                 Ok(Surroundings { workspace, settings })
             }
             Found::Absent(place) => Err(Error::input(format_args!(

@@ -93,6 +93,20 @@ fn legacy_column(
     target.copy_array(source, &categories, &column, "categories")
 }
 
+/// The bytes that the datasets of `obs` and `obsm` take in the file and, copied as they are, in an embedding.
+///
+/// A lower bound: strings, which lie outside of their datasets, and what is re-encoded do not count.
+pub(super) fn stored_bytes(source: &Source) -> u64 {
+    ["obs", "obsm"].iter().filter_map(|name| source.hdf5.group(name).ok()).map(|group| stored(&group)).sum()
+}
+
+fn stored(group: &Group) -> u64 {
+    let datasets = group.datasets().unwrap_or_default().into_iter();
+    let copied = datasets.filter(|dataset| attribute::encoding(dataset).is_some());
+    let inner = group.groups().unwrap_or_default();
+    copied.map(|dataset| dataset.storage_size()).sum::<u64>() + inner.iter().map(stored).sum::<u64>()
+}
+
 /// The names of the entries of `obsm`, sorted.
 pub(super) fn obsm_keys(source: &Source) -> Result<Vec<String>> {
     let fault = source.library_fault("obsm");

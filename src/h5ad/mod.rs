@@ -171,6 +171,11 @@ impl H5ad {
         Matrix::open(&self.source, &name)?.expect_shape((self.n_obs(), "obs"), (genes, var_name))
     }
 
+    /// The bytes that an embedding of the file takes over from it at least, for `obs` and `obsm`.
+    pub fn kept_bytes(&self) -> u64 {
+        keep::stored_bytes(&self.source)
+    }
+
     /// The names of the entries of `obsm`, sorted.
     pub fn obsm_keys(&self) -> &[String] {
         &self.obsm_keys

@@ -1,9 +1,12 @@
 //! From a plan to a finished run: workspace, engine, run directory, child process, results, cost.
 
 mod failure;
+mod leftovers;
 mod progress;
 mod runner;
 mod session;
+mod space;
+mod trial;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,6 +23,10 @@ use crate::settings::Settings;
 use crate::trace::{self, Trace};
 use crate::ui::Ui;
 use crate::workspace::{Cluster, Partition, Workspace};
+pub use leftovers::end as end_leftovers;
+pub use space::check as check_space;
+pub use trial::{Seen, Tried, attempt};
+
 use failure::Evidence;
 use progress::Progress;
 
@@ -43,6 +50,7 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
     if plan.needs_engine_here() {
         plan::check_engine(plan.runtime)?;
     }
+    space::check(plan)?;
     let engine = nextflow::locate(&nextflow::Request::of(settings), ui)?;
     prepare_workspace(workspace, ui)?;
     let run = RunDir::create(&workspace.runs(), plan.task, &plan.run_stem)?;
@@ -55,6 +63,10 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
     };
     ui.note(format_args!("run {}", run.path().display()));
     let mut record = prepared.record.clone();
+    let origin = record.origin.clone().unwrap_or_else(|| run.path().to_owned());
+    if plan.resume.is_some() {
+        leftovers::end(&origin, ui);
+    }
     record.status = Status::Running;
     run.save(&record)?;
     let mut progress = Progress::new(ui, &prepared.trace, plan.inputs.len().max(1) * plan.stages.len());
@@ -73,6 +85,9 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
         Event::OutputLost(error) => progress.warn(&error),
     });
     progress.finish();
+    if outcome.as_ref().is_ok_and(Outcome::violent) {
+        leftovers::end(&origin, ui);
+    }
     drop(prepared.lock);
     finish(plan, run, record, outcome, &prepared.trace, settings)
 }

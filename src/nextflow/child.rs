@@ -1,8 +1,8 @@
 //! Nextflow as a child: started, listened to, signalled, waited for.
 //!
 //! The child has a process group of its own, so that a Ctrl-C in the terminal reaches us alone and Nextflow is told
-//! to stop exactly once: it aborts on the first signal and gives up its tidying on a later one. Containers are not in
-//! that group: after a hard kill those that ran go on, under the `nxf-…` names in `work/*/*/.command.run`.
+//! to stop exactly once: it aborts on the first signal and gives up its tidying on a later one. Containers of a daemon and
+//! jobs of a cluster are not in that group: after a hard kill they go on, and `launch` ends them.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -72,6 +72,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// It did not live to end its tasks. A code of 128 and more is a shell's word for a signal.
+    pub fn violent(&self) -> bool {
+        self.killed || self.code.is_none_or(|code| code >= 128)
+    }
+
     /// It ended by itself, with code 0.
     pub fn success(&self) -> bool {
         self.code == Some(0) && self.interrupted.is_none()
@@ -87,8 +92,8 @@ enum Message {
 
 /// Starts the engine and waits for its end, telling `observer` what happens meanwhile.
 ///
-/// Nothing of the engine outlives this call, nor this process, except containers and cluster jobs after a kill. Call
-/// it from a thread that lives as long as the run; one run at a time.
+/// Nothing of the engine outlives this call, nor this process, except containers and cluster jobs after a kill, which
+/// the caller has to end. Call it from a thread that lives as long as the run; one run at a time.
 ///
 /// # Errors
 /// Of kind `Environment` when it cannot be started; its own failure is an [`Outcome`], not an error.

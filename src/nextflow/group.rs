@@ -23,6 +23,11 @@ impl Group {
         Group { leader: Pid::from_child(child) }
     }
 
+    /// The group of a leader that is gone; its number is free again only once the group is empty.
+    pub(super) fn led_by(leader: Pid) -> Group {
+        Group { leader }
+    }
+
     pub(super) fn leader(self) -> Pid {
         self.leader
     }
@@ -39,7 +44,7 @@ impl Group {
 
     /// Ends whatever is left of the group once its leader has ended, gently first.
     ///
-    /// The leader must not have been waited for yet: its number then still belongs to this group.
+    /// The leader must not have been waited for yet, or the group have members: its number then still belongs to it.
     pub(super) fn sweep(self) {
         self.wait_until_empty(LEAVE);
         if self.has_members() {
@@ -61,7 +66,7 @@ impl Group {
     }
 
     /// Whether a process of the group is alive. Read from `/proc`; where there is none, nobody is seen.
-    fn has_members(self) -> bool {
+    pub(super) fn has_members(self) -> bool {
         let Ok(processes) = std::fs::read_dir("/proc") else { return false };
         processes
             .flatten()
@@ -71,7 +76,7 @@ impl Group {
 }
 
 /// The process group in a line of `/proc/PID/stat`, unless that process is only waiting to be reaped.
-fn alive_in_group(stat: &str) -> Option<i32> {
+pub(super) fn alive_in_group(stat: &str) -> Option<i32> {
     // The second field is the command's name in brackets, which may hold spaces and brackets itself.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();

@@ -22,6 +22,9 @@ pub struct Input {
     pub bytes: u64,
     pub cells: usize,
     pub genes: usize,
+    /// What an embedding of it takes over, at least: `obs` and `obsm`.
+    #[serde(skip)]
+    pub kept_bytes: u64,
     /// Nextflow stages it into the task's directory; else the task reads it where it is.
     pub staged: bool,
     /// Size and time of last change of a file that is not staged, so that a changed one is not taken for done.
@@ -85,6 +88,7 @@ fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
         bytes: metadata.len(),
         cells: data.n_obs(),
         genes: data.n_vars(),
+        kept_bytes: data.kept_bytes(),
         staged,
         stamp: (!staged)
             .then(|| format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),
@@ -273,6 +277,7 @@ mod tests {
             bytes: 0,
             cells: 0,
             genes: 0,
+            kept_bytes: 0,
             staged: true,
             stamp: None,
             scored: None,

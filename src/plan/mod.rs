@@ -6,6 +6,7 @@ mod again;
 mod asks;
 mod configuration;
 mod containers;
+mod disk;
 mod inputs;
 mod names;
 mod parameters;
@@ -15,6 +16,7 @@ mod runner;
 mod stages;
 mod staging;
 mod transfer;
+mod trial;
 mod weights;
 
 use std::ffi::OsString;
@@ -26,12 +28,14 @@ use serde_json::{Map, Value, json};
 pub use again::Typed;
 pub use asks::{Amount, Asks};
 pub use containers::Surroundings;
+pub use disk::{Disk, Part, Share};
 pub use inputs::{Input, Scored};
 pub use request::{Given, Request, Resume, Role, Source};
 pub use resources::{Gpus, Runtime, check_engine, docker_answers};
 pub use runner::Runner;
 pub use stages::{Stage, Work};
 pub use transfer::Fitted;
+pub use trial::Trial;
 pub use weights::Weight;
 
 use crate::error::{Error, Result};
@@ -59,6 +63,8 @@ pub struct Plan {
     pub weights: Vec<Weight>,
     /// The script that does the method's work; absent for a native one.
     pub runner: Option<Runner>,
+    /// What the run will write at least.
+    pub disk: Disk,
     pub stages: Vec<Stage>,
     /// What `params.json` will hold.
     pub parameters: Map<String, Value>,
@@ -167,6 +173,7 @@ impl Plan {
             new_workspace: !context.workspace.exists(),
             outputs,
             fitted,
+            disk: Disk::default(),
             weights: weights::weights(profile, &parameters.values, &context.settings.weights_dir.value),
             engine_settings: containers::engine_settings(&place, &context.settings.cache_dir.value, |name| {
                 (context.variable)(name).is_some()
@@ -192,6 +199,7 @@ impl Plan {
             resume: None,
             warnings,
         };
+        plan.disk = Disk::of(&plan, profile, &parameters.values, context.settings);
         plan.parameters = plan.pipeline_parameters(parameters.values, parameters.read, &label);
         plan.add_runner(context.settings);
         if request.task == Task::Transfer {

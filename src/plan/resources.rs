@@ -1,9 +1,11 @@
 //! Where tasks run: container engine, GPUs, executor.
 
 use std::fmt;
+use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ask::{PATIENCE, ask};
 use crate::error::{Error, Result};
 use crate::settings::{Origin, Settings};
 use crate::workspace::{Config, Limits, Partition};
@@ -83,13 +85,8 @@ pub fn check_engine(runtime: Runtime) -> Result<()> {
 
 /// Whether a Docker daemon answers (`docker version` asks both client and server).
 pub fn docker_answers() -> bool {
-    std::process::Command::new("docker")
-        .args(["version", "--format", "{{.Server.Version}}"])
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    let mut command = Command::new("docker");
+    ask(command.args(["version", "--format", "{{.Server.Version}}"]), PATIENCE).is_ok()
 }
 
 /// The GPUs of a run, as numbers that `nvidia-smi` shows.

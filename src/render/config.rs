@@ -95,13 +95,7 @@ pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
     script.blank();
     script.set("workDir", work);
     script.set("env.SCFOUNDRY", program);
-    script.scope("trace", |trace| {
-        trace.set("enabled", true);
-        trace.set("overwrite", true);
-        trace.set("file", "trace.txt");
-        trace.set("raw", true);
-        trace.set("fields", TRACE_FIELDS);
-    });
+    trace_settings(&mut script);
     for name in ["report", "timeline"] {
         script.set(&format!("{name}.overwrite"), true);
     }
@@ -137,7 +131,17 @@ pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
     script.finish()
 }
 
-fn stage_settings(scope: &mut Script, stage: &Stage, retried: bool) {
+pub(super) fn trace_settings(script: &mut Script) {
+    script.scope("trace", |trace| {
+        trace.set("enabled", true);
+        trace.set("overwrite", true);
+        trace.set("file", "trace.txt");
+        trace.set("raw", true);
+        trace.set("fields", TRACE_FIELDS);
+    });
+}
+
+pub(super) fn stage_settings(scope: &mut Script, stage: &Stage, retried: bool) {
     // Null for a native task: an image for all processes in the user's configuration is not meant for it.
     scope.set("container", stage.container.as_deref().map_or(Value::Null, Value::from));
     if let Some(options) = &stage.surroundings.container_options {

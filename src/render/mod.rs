@@ -4,12 +4,14 @@ mod command;
 mod config;
 pub mod groovy;
 mod pipeline;
+mod trial;
 
 use std::fmt::Write;
 
 pub use command::{arguments, script};
 pub use config::{run_config, workspace_config};
 pub use pipeline::pipeline;
+pub use trial::{TRIAL_PIPELINE, trial_config};
 
 /// JSON in ASCII, since Java 17 reads files in the locale's encoding. In JSON all beyond ASCII stands inside strings, where
 /// `\u` escapes are equal to it.

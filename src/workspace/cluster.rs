@@ -1,10 +1,10 @@
 //! What a workspace says of a SLURM cluster, and what `sinfo` knows of its partitions.
 
-use std::io::Read;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use serde::Serialize;
+
+use crate::ask::{PATIENCE, ask};
 
 /// The `slurm` profile of a workspace. Absent values are left to the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,13 +41,12 @@ pub struct Partition {
     pub has_gpu: bool,
 }
 
-/// How long a cluster may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 impl Partition {
     /// The partitions of the cluster around us; none where there is no `sinfo`, or no answer in some seconds.
     pub fn all() -> Vec<Partition> {
-        sinfo().map(|text| parse(&text)).unwrap_or_default()
+        let mut command = Command::new("sinfo");
+        command.args(["--noheader", "--format=%P|%l|%m|%c|%G"]);
+        ask(&mut command, PATIENCE).map(|text| parse(&text)).unwrap_or_default()
     }
 
     /// The partition of this name among them, else the cluster's default.
@@ -62,27 +61,6 @@ impl Partition {
             cpus: self.cpus,
         }
     }
-}
-
-fn sinfo() -> Option<String> {
-    let mut command = Command::new("sinfo");
-    command.args(["--noheader", "--format=%P|%l|%m|%c|%G"]).stdin(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
-    let mut output = child.stdout.take()?;
-    let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        output.read_to_string(&mut text).map(|_| text)
-    });
-    let deadline = Instant::now() + PATIENCE;
-    while !reader.is_finished() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    if !reader.is_finished() {
-        // It may have ended meanwhile; either way there is no answer.
-        let _ = child.kill();
-    }
-    let good = child.wait().is_ok_and(|status| status.success());
-    reader.join().ok()?.ok().filter(|_| good)
 }
 
 /// One line a partition and kind of machine; of several kinds the largest counts, since the queue takes what fits it.

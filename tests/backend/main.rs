@@ -6,6 +6,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod docker;
+mod doctor;
+mod leftovers;
 mod methods;
 #[expect(dead_code, reason = "shared with the tests of the pipeline, which use all of it")]
 #[path = "../pipeline/place.rs"]

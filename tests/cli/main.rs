@@ -9,6 +9,7 @@ mod batch_size;
 mod clean;
 mod containers;
 mod cost;
+mod doctor;
 mod engines;
 mod help;
 mod json;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::place::{Done, Place, case, demo, surround};
+use crate::place::{Done, PROGRAM, Place, case, demo, surround};
 
 /// A copy of a case with one dataset changed.
 fn changed(place: &Place, name: &str, dataset: &str, change: impl Fn(&mut Vec<i32>)) -> PathBuf {
@@ -118,26 +118,62 @@ fn engine_damaged_matrices_are_refused() {
     }
 }
 
-#[test]
-#[ignore = "engine: runs the main job with results on a full disk"]
-fn engine_full_disk_is_one_error_and_no_file() {
-    let place = Place::new();
-    std::fs::create_dir(place.join("small")).unwrap();
-    let script =
-        r#"mount -t tmpfs -o size=60k none small && "$@"; code=$?; find small -type f >left; exit $code"#;
+/// Runs the main job with its results on a disk of its own; then the files that are on that disk.
+fn with_small_disk(place: &Place, size: &str, more: &[&str]) -> (Done, String) {
+    std::fs::create_dir_all(place.join("small")).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size={size} none small && \"$@\"; code=$?; find small -type f >left; exit $code"
+    );
     let inside = place.command(&["embed", "--method", "pca", "--outdir", "small", "--data"]);
     let mut command = Command::new("unshare");
     // Without root a user namespace of one's own allows it.
     command.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" });
-    command.args(["sh", "-c", script, "sh"]).arg(inside.get_program()).args(inside.get_args()).arg(demo());
+    command.args(["sh", "-c", &script, "sh"]).arg(inside.get_program()).args(inside.get_args());
+    command.arg(demo()).args(more);
     surround(&mut command, place.root());
     let done = Done::of(&command.output().unwrap());
+    (done, std::fs::read_to_string(place.join("left")).unwrap())
+}
+
+#[test]
+#[ignore = "engine: finds no space for the results of the main job"]
+fn engine_small_disk_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    let (done, left) = with_small_disk(&place, "60k", &[]);
+    done.expect(4);
+    let error = done.error();
+    assert!(error.starts_with("error: not enough disk space in "), "{error}");
+    // 700 cells x 50 components x 4 bytes, and the annotation of the cells.
+    for part in ["small", "at least 288.6 KiB needed (results 288.6 KiB), 60.0 KiB free", "--outdir"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert_eq!((done.stdout.as_str(), left.as_str()), ("", ""));
+    assert!(!place.join("runs").exists() && !place.join(".scfoundry.json").exists());
+    let (done, _) = with_small_disk(&place, "60k", &["--dry-run"]);
+    done.expect(0);
+    assert!(done.stderr.contains("warning: not enough disk space in "), "{}", done.stderr);
+    assert!(done.stdout.lines().any(|line| line.starts_with("Disk ") && line.contains("results 288.6")));
+    let plan = place.json(&["embed", "--method", "pca", "--dry-run", "--data", demo().to_str().unwrap()]);
+    let shares = plan["plan"]["disk"]["shares"].as_array().unwrap();
+    let least = shares.iter().find(|share| share["part"] == "results").unwrap()["bytes"].as_u64().unwrap();
+    place.run(&["embed", "--method", "pca", "--data", demo().to_str().unwrap()]).expect(0);
+    let written = std::fs::metadata(place.join("results/embeddings/pca/pbmc_700.h5ad")).unwrap().len();
+    assert!((written / 2..=written).contains(&least), "{least} of {written}");
+}
+
+#[test]
+#[ignore = "engine: runs the main job with results on a disk that fills up"]
+fn engine_full_disk_is_one_error_and_no_file() {
+    let place = Place::new();
+    // Somebody else takes the space that was there when the run began.
+    let filler = "head -c 1000000 /dev/zero >\"$SCFOUNDRY_WORKSPACE/small/filler\"";
+    let program = place.script("greedy", &format!("#!/bin/sh\n{filler}\nexec {PROGRAM} \"$@\"\n"));
+    place.write("greedy.config", &format!("env.SCFOUNDRY = '{}'\n", program.display()));
+    let (done, left) = with_small_disk(&place, "1m", &["--config", "greedy.config"]);
     done.expect(4);
     assert!(done.error().contains("pbmc_700.h5ad") && done.error().contains("space"), "{}", done.stderr);
-    assert_eq!(
-        (done.stdout.as_str(), std::fs::read_to_string(place.join("left")).unwrap().as_str()),
-        ("", "")
-    );
+    assert!(!done.error().contains("not enough disk space in"), "{}", done.stderr);
+    assert_eq!((done.stdout.as_str(), left.as_str()), ("", "small/filler\n"));
     assert_eq!(place.runs()[0]["exit_code"], 4);
     // With space again nothing has to be computed again.
     let done = place.run(&["embed", "--method", "pca", "--resume", "--data", demo().to_str().unwrap()]);

@@ -1,72 +1,18 @@
-use serde::Serialize;
+//! What every run needs on this machine.
 
-use super::Global;
-use super::surroundings::Surroundings;
-use crate::error::{Error, Result};
+use super::super::surroundings::Surroundings;
+use super::{Check, Level};
 use crate::nextflow;
 use crate::plan::{Runtime, docker_answers};
-use crate::settings::Flags;
-use crate::ui::Ui;
 use crate::workspace::Config;
 
-/// Check that this machine can run what the workspace asks for
-///
-/// Each line is a check, with the mend where it failed. Nothing is installed or changed. Exit code 4 if something that
-/// every run needs is missing.
-#[derive(Debug, clap::Args)]
-pub struct Args {}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Level {
-    Ok,
-    /// Missing, but brought by the first run or needed by some methods only.
-    Note,
-    Fail,
-}
-
-#[derive(Debug, Serialize)]
-struct Check {
-    name: &'static str,
-    level: Level,
-    found: String,
-    mend: Option<String>,
-}
-
-pub fn run(_args: Args, global: &Global, ui: &Ui) -> Result<()> {
-    let around = Surroundings::find(global, &Flags::default())?;
-    let config = Config::read(&around.workspace.nextflow_config(), None)?;
-    let mut checks =
-        vec![workspace(&around), engine(&nextflow::inspect(&nextflow::Request::of(&around.settings)))];
+pub(super) fn checks(around: &Surroundings, config: &Config) -> Vec<Check> {
+    let engine = engine(&nextflow::inspect(&nextflow::Request::of(&around.settings)));
+    let mut checks = vec![workspace(around), engine];
     checks.extend(["bash", "ps"].map(tool));
-    checks.push(containers(Runtime::of(&config)));
+    checks.push(containers(Runtime::of(config)));
     checks.push(gpu());
-    let failed: Vec<&str> =
-        checks.iter().filter(|check| check.level == Level::Fail).map(|check| check.name).collect();
-    if ui.json {
-        ui.document(&serde_json::json!({ "schema": 1, "ok": failed.is_empty(), "checks": checks }))?;
-    } else {
-        for check in &checks {
-            print(check, ui)?;
-        }
-    }
-    match failed.as_slice() {
-        [] => Ok(()),
-        names => Err(Error::environment(format_args!("not ready: {}", names.join(", ")))),
-    }
-}
-
-fn print(check: &Check, ui: &Ui) -> Result<()> {
-    let level = match check.level {
-        Level::Ok => "ok",
-        Level::Note => "note",
-        Level::Fail => "FAIL",
-    };
-    ui.line(format_args!("{level:<5} {:<11} {}", check.name, check.found))?;
-    match &check.mend {
-        Some(mend) => ui.line(format_args!("{:17} -> {mend}", "")),
-        None => Ok(()),
-    }
+    checks
 }
 
 fn workspace(around: &Surroundings) -> Check {
