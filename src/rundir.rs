@@ -75,6 +75,9 @@ pub struct Record {
     pub session: Option<String>,
     #[serde(default)]
     pub trace: Option<PathBuf>,
+    /// The work that it uses stays when it has gone well, and when a run that goes on from it has.
+    #[serde(default)]
+    pub keep_work: bool,
     /// Our process, and when it started (clock ticks since boot), so that a recycled number is not taken for it.
     #[serde(default)]
     pub pid: Option<u32>,

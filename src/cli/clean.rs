@@ -105,7 +105,7 @@ fn remove(selection: Selection, dry_run: bool, ui: &Ui) -> Gone {
         gone.failures += 1;
     }
     for target in selection.targets {
-        let size = Size::of(&target.path);
+        let size = target.size();
         ui.detail(format_args!("{} ({})", target.path.display(), format_bytes(size.bytes())));
         match if dry_run { Ok(true) } else { clean::remove(&target) } {
             Ok(true) => gone.targets.push((target, size)),

@@ -26,6 +26,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
 
+    /// Keep the work directory when the run has gone well; other runs always do [env: SCFOUNDRY_KEEP_WORK]
+    #[arg(long)]
+    pub keep_work: bool,
+
     /// GPUs to use, as nvidia-smi numbers them: `0`, `0,1` or `none` [env: SCFOUNDRY_GPU]
     #[arg(long, value_name = "N[,M]", allow_hyphen_values = true)]
     pub gpu: Option<String>,
@@ -72,6 +76,7 @@ impl RunOptions {
             cache_dir: self.cache_dir.clone(),
             outdir: self.outdir.clone(),
             gpu: self.gpu.clone(),
+            keep_work: self.keep_work,
         }
     }
 

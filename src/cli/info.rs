@@ -84,6 +84,8 @@ fn effective(settings: &Settings, config: &Config, ui: &Ui) -> Result<()> {
         (None, None) => ("0".to_owned(), Origin::Default.to_string()),
     };
     rows.push(("gpu", gpu.0, gpu.1));
+    let keep_work = &settings.keep_work;
+    rows.push(("keep_work", keep_work.value.to_string(), keep_work.origin.to_string()));
     if let Some(rates) = &settings.rates {
         rows.push(("rates", serde_json::json!(rates.value).to_string(), rates.origin.to_string()));
     }

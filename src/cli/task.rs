@@ -8,6 +8,7 @@ use super::arguments::Arguments;
 use super::groups::{Collected, RunOptions};
 use super::surroundings::Surroundings;
 use super::{Global, dry_run};
+use crate::clean;
 use crate::error::{Error, Result};
 use crate::launch::{self, Finished};
 use crate::method::Task;
@@ -56,7 +57,21 @@ pub fn run(asked: Asked, options: RunOptions, arguments: Arguments, global: &Glo
             .hint("`--dry-run` shows what would be run; `scfoundry list methods` marks what runs"));
     }
     let finished = launch::launch(&plan, &around.workspace, &around.settings, ui)?;
+    if !plan.keep_work {
+        remove_work(&finished, &around.workspace, ui);
+    }
     report(&plan, finished, ui)
+}
+
+/// Removes what only served the tasks of a run whose results are in place.
+fn remove_work(finished: &Finished, workspace: &Workspace, ui: &Ui) {
+    let Some(claim) = finished.claim.as_ref().filter(|_| finished.whole) else { return };
+    let run = &finished.run;
+    let origin = finished.record.origin.as_deref().unwrap_or(run.path());
+    if let Err(error) = clean::remove_served(run, origin, &workspace.runs(), claim) {
+        let hints: String = error.hints.iter().map(|hint| format!("\n  {hint}")).collect();
+        ui.warn(format_args!("the run went well, but some of its work is still there: {error}{hints}"));
+    }
 }
 
 fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Catalogue) -> Result<Plan> {
@@ -69,12 +84,16 @@ fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Cat
         has_variable: &|name| std::env::var_os(name).is_some(),
     };
     let mut plan = Plan::make(request, &context)?;
-    plan.resume = resumed(request, &mut plan, &around.workspace)?;
+    if let Some(run) = resumed(request, &mut plan, &around.workspace)? {
+        // The work is that of the earlier run, which may have been told to keep it.
+        plan.keep_work |= run.record()?.keep_work;
+        plan.resume = Some(run.path().to_owned());
+    }
     Ok(plan)
 }
 
-/// The run directory to go on from. None, and a warning, where the earlier runs left nothing to go on from.
-fn resumed(request: &Request, plan: &mut Plan, workspace: &Workspace) -> Result<Option<PathBuf>> {
+/// The run to go on from. None, and a warning, where the earlier runs left nothing to go on from.
+fn resumed(request: &Request, plan: &mut Plan, workspace: &Workspace) -> Result<Option<RunDir>> {
     let runs = workspace.runs();
     // `-- -resume` means the same work, so it gets the same run; the argument itself is Nextflow's.
     let found = match (&request.resume, plan.nextflow_option("-resume")) {
@@ -99,7 +118,7 @@ fn resumed(request: &Request, plan: &mut Plan, workspace: &Workspace) -> Result<
         (None, Some(None)) => alike(plan, &runs).into_iter().find(|run| launch::session(run).is_some()),
         (None, None) => None,
     };
-    Ok(found.map(|run| run.path().to_owned()))
+    Ok(found)
 }
 
 /// A run by the name or the path of its directory.

@@ -28,10 +28,14 @@ pub struct Finished {
     pub record: Record,
     /// Results that are in place, in the plan's order.
     pub published: Vec<PathBuf>,
+    /// It went well, tasks did the work, and all results are in place.
+    pub whole: bool,
     /// Absent where the engine left no trace.
     pub cost: Option<CostSummary>,
     /// What the command ends with.
     pub error: Option<Error>,
+    /// While it is held no other process goes on from this run.
+    pub claim: Option<File>,
 }
 
 /// Runs the plan.
@@ -69,8 +73,7 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
         Event::OutputLost(error) => progress.warn(&error),
     });
     progress.finish();
-    drop(prepared.lock);
-    finish(plan, run, record, outcome, &prepared.trace, settings)
+    finish(plan, run, record, outcome, prepared, settings)
 }
 
 /// The engine's session of a run, which another run can go on from; none if it had not begun one.
@@ -104,8 +107,8 @@ struct Prepared {
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     trace: PathBuf,
-    /// Held while the engine runs, so that no other process resumes the same session.
-    lock: File,
+    /// Held until the run is done with, so that no other process resumes the same session.
+    claim: File,
 }
 
 impl Prepared {
@@ -115,7 +118,7 @@ impl Prepared {
             Some(resumed) => session::origin(resumed)?,
             None => run.path().to_owned(),
         };
-        let lock = session::lock(&origin)?;
+        let claim = session::lock(&origin)?;
         let session = plan.resume.as_deref().map(session::of).transpose()?;
         let config =
             render::run_config(plan, &program.to_string_lossy(), &origin.join("work").to_string_lossy());
@@ -136,7 +139,7 @@ impl Prepared {
         };
         let record = record(plan, origin, session, trace.clone());
         run.save(&record)?;
-        Ok(Prepared { record, arguments, variables, trace, lock })
+        Ok(Prepared { record, arguments, variables, trace, claim })
     }
 }
 
@@ -168,6 +171,7 @@ fn record(plan: &Plan, origin: PathBuf, session: Option<String>, trace: PathBuf)
         origin: Some(origin),
         session,
         trace: Some(trace),
+        keep_work: plan.keep_work,
         pid: Some(pid),
         pid_started: rundir::process_started(pid),
         message: None,
@@ -180,9 +184,10 @@ fn finish(
     run: RunDir,
     mut record: Record,
     outcome: Result<Outcome>,
-    trace_file: &Path,
+    prepared: Prepared,
     settings: &Settings,
 ) -> Result<Finished> {
+    let trace_file = prepared.trace.as_path();
     // A trace that is none says as little as an absent one.
     let trace = trace_file.is_file().then(|| trace::read(trace_file).ok()).flatten();
     let (published, unplaced) = publish(plan, &run);
@@ -208,7 +213,16 @@ fn finish(
     record.session = record.session.or_else(|| session::last(&run.join(".nextflow")));
     // The first error is the one to tell; on a full disk this would be its echo.
     error = error.or(run.save(&record).err());
-    Ok(Finished { run, record, published, cost, error })
+    let whole = error.is_none()
+        && published.len() == plan.outputs.len()
+        && trace.is_some_and(|trace| !trace.tasks.is_empty())
+        && !is_rehearsal(plan);
+    Ok(Finished { run, record, published, whole, cost, error, claim: Some(prepared.claim) })
+}
+
+/// Whether the tasks only do as if.
+fn is_rehearsal(plan: &Plan) -> bool {
+    ["-stub", "-stub-run", "-preview"].iter().any(|option| plan.nextflow_option(option).is_some())
 }
 
 /// Moves what the pipeline has staged to its place; the results that are there, and why one is not.

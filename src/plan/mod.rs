@@ -70,6 +70,8 @@ pub struct Plan {
     pub strict: bool,
     /// Goes on from this run.
     pub resume: Option<PathBuf>,
+    /// The work directory stays when the run has gone well.
+    pub keep_work: bool,
     pub warnings: Vec<String>,
     /// Why this build cannot run it.
     pub unavailable: Option<String>,
@@ -154,6 +156,7 @@ impl Plan {
             nextflow_args: request.nextflow_args.clone(),
             strict: request.strict,
             resume: None,
+            keep_work: context.settings.keep_work.value,
             warnings,
         };
         plan.parameters = plan.pipeline_parameters(parameters.values, parameters.read, &label);

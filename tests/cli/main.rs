@@ -7,6 +7,7 @@
 
 mod batch_size;
 mod clean;
+mod cleanup;
 mod containers;
 mod cost;
 mod engines;

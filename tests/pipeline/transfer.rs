@@ -47,7 +47,7 @@ fn engine_transfer_with_every_classifier_and_a_fitted_one() {
     let place = Place::new();
     let mut labels = BTreeMap::new();
     for (number, classifier) in ["logreg", "prototype", "knn", "mlp"].into_iter().enumerate() {
-        let mut extra = vec!["--classifier", classifier];
+        let mut extra = vec!["--classifier", classifier, "--keep-work"];
         if number > 0 {
             extra.push("--resume");
         }
