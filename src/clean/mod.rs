@@ -15,7 +15,7 @@ pub use age::Age;
 pub use remove::{remove, remove_empty_folders};
 pub use select::{Part, Selection, Target, Wanted, select};
 pub use size::Size;
-pub use work::{holds_tasks, remove_served};
+pub use work::remove_served;
 
 /// What the name of a directory that is being removed begins with.
 const REMOVING: &str = ".removing-";

@@ -91,6 +91,10 @@ impl Drop for Busy {
     }
 }
 
+fn holds_tasks(run: &Path) -> bool {
+    run.join(crate::launch::TASK_CACHE).is_dir()
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().flatten();
     let mut names: Vec<String> =

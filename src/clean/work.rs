@@ -6,15 +6,8 @@ use std::path::{Path, PathBuf};
 use super::remove::{delete, hide};
 use super::select::is_link;
 use crate::error::Result;
+use crate::launch::TASK_CACHE;
 use crate::rundir::RunDir;
-
-/// The engine's task cache, below a run's directory.
-const CACHE: &str = ".nextflow/cache";
-
-/// Whether the run's tasks can be reused: its engine still knows them.
-pub fn holds_tasks(origin: &Path) -> bool {
-    origin.join(CACHE).is_dir()
-}
 
 /// The directories of a run that only serve its tasks, if its `work` is there and none is a symbolic link.
 ///
@@ -25,7 +18,7 @@ pub(super) fn of_tasks(run: &Path) -> Vec<PathBuf> {
     if !is_plain(&work) {
         return Vec::new();
     }
-    let cache = run.join(CACHE);
+    let cache = run.join(TASK_CACHE);
     let cached = is_plain(&run.join(".nextflow")) && is_plain(&cache);
     cached.then_some(cache).into_iter().chain([work]).collect()
 }

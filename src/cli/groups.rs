@@ -22,11 +22,15 @@ pub struct RunOptions {
 
     /// Go on from an earlier run, reusing its finished tasks
     ///
-    /// Without RUN: the newest run of the same task, method and input. RUN is the name or path of a run directory.
+    /// Without RUN: the newest run of the same task, method and input. RUN is the name or path of a run directory. Where a run
+    /// has done it all, and parameters, inputs and results are as they were, nothing is computed; else what differs is named.
+    /// A run that went well has removed its work, and its tasks are then done anew; --keep-work spares that.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
 
-    /// Keep the work directory when the run has gone well; other runs always do [env: SCFOUNDRY_KEEP_WORK]
+    /// Keep the work directory of a run that goes well, as all others do [env: SCFOUNDRY_KEEP_WORK]
+    ///
+    /// Else its work directory and task cache go once the results are in place; record, trace, cost and log stay.
     #[arg(long)]
     pub keep_work: bool,
 

@@ -19,6 +19,8 @@ pub struct Input {
     /// Absolute.
     pub path: PathBuf,
     pub bytes: u64,
+    /// Time of last change, in nanoseconds since 1970.
+    pub modified_ns: i64,
     pub cells: usize,
     pub genes: usize,
     /// Nextflow stages it into the task's directory; else the task reads it where it is.
@@ -82,6 +84,7 @@ fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
         role,
         id,
         bytes: metadata.len(),
+        modified_ns: metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec()),
         cells: data.n_obs(),
         genes: data.n_vars(),
         staged,

@@ -70,6 +70,8 @@ pub struct Plan {
     pub strict: bool,
     /// Goes on from this run.
     pub resume: Option<PathBuf>,
+    /// This run has done it all, and nothing has changed since.
+    pub done_by: Option<PathBuf>,
     /// The work directory stays when the run has gone well.
     pub keep_work: bool,
     pub warnings: Vec<String>,
@@ -156,6 +158,7 @@ impl Plan {
             nextflow_args: request.nextflow_args.clone(),
             strict: request.strict,
             resume: None,
+            done_by: None,
             keep_work: context.settings.keep_work.value,
             warnings,
         };
@@ -322,6 +325,7 @@ mod tests {
             id: id.to_owned(),
             path: PathBuf::from("/x"),
             bytes: 0,
+            modified_ns: 0,
             cells: 0,
             genes: 0,
             staged: true,

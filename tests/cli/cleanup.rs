@@ -1,70 +1,11 @@
 //! What only served the tasks of a run goes once its results are in place, and stays in all other cases.
 
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::world::{Ended, World, data, record};
-
-/// An engine that does its work: one task, its trace, its cache, its result. `$FAKE_ROW` is what became of the task.
-const ENGINE: &str = r#"#!/bin/sh
-case "$1" in -version) echo "nextflow version 25.04.2.5947"; exit 0;; esac
-cache=${NXF_CACHE_DIR:-.nextflow}
-mkdir -p "$cache/cache/session" outputs/embeddings/pca
-[ -f "$cache/history" ] || printf 'now\t1s\tname\tOK\tabc\t%s\tcommand\n' "session" > "$cache/history"
-work=$(sed -n "s/^workDir = '\(.*\)'$/\1/p" nextflow.config)
-mkdir -p "$work/ab/123456"
-echo '{"kind": "kernel", "cells": 80}' > "$work/ab/123456/usage.json"
-echo "$FAKE_LOG" > "$work/ab/123456/.command.log"
-[ "$FAKE_ROW" = none ] || printf 'task_id\thash\tname\tstatus\texit\trealtime\tworkdir\n1\tab/123456\tEMBED (x)\t%s\t1s\t%s\n' \
-    "${FAKE_ROW:-COMPLETED	0}" "$work/ab/123456" > trace.txt
-[ "$FAKE_RESULT" = none ] || echo "${FAKE_RESULT:-embedded}" > outputs/embeddings/pca/a06_csr_int32.h5ad
-echo leftover > outputs/other
-exit "${FAKE_RC:-0}"
-"#;
-
-/// A workspace whose engine is the one above.
-struct Works {
-    world: World,
-    engine: PathBuf,
-}
-
-impl Works {
-    fn new() -> Works {
-        let world = World::with_workspace("none");
-        for tool in ["mkdir", "sed"] {
-            let found = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
-            symlink(found.iter().find(|path| path.exists()).unwrap(), world.root().join("bin").join(tool))
-                .unwrap();
-        }
-        let engine = world.script("engine", ENGINE);
-        Works { world, engine }
-    }
-
-    fn command(&self, name: &str, more: &[&str]) -> Command {
-        let data = data();
-        let start = ["embed", "--method", "pca", "--data", &data, "--run-name", name];
-        let mut command = self.world.command(&[&start[..], more].concat());
-        command.env("SCFOUNDRY_NEXTFLOW", &self.engine);
-        command
-    }
-
-    fn run(&self, name: &str, more: &[&str]) -> Ended {
-        Ended::of(self.command(name, more))
-    }
-
-    fn directory(&self, name: &str) -> PathBuf {
-        self.world.here().join("runs/embed").join(name)
-    }
-
-    /// Which of its parts that only serve the tasks a run has.
-    fn served(&self, name: &str) -> Vec<&'static str> {
-        let run = self.directory(name);
-        ["work", ".nextflow/cache", "outputs"].into_iter().filter(|part| run.join(part).exists()).collect()
-    }
-}
+use crate::works::Works;
+use crate::world::{Ended, record};
 
 const ALL: [&str; 3] = ["work", ".nextflow/cache", "outputs"];
 
@@ -73,7 +14,7 @@ fn a_good_run_keeps_its_record_and_not_its_work() {
     let works = Works::new();
     let ended = works.run("one", &[]).succeeded();
     assert_eq!(ended.stderr.matches("warning").count(), 0, "{ended:?}");
-    let result = works.world.here().join("results/embeddings/pca/a06_csr_int32.h5ad");
+    let result = works.result();
     assert_eq!(ended.stdout, format!("{}\n", result.display()));
     assert!(works.served("one").is_empty());
     let run = works.directory("one");
@@ -134,19 +75,15 @@ fn a_run_that_was_not_good_keeps_all() {
 #[test]
 fn the_work_of_the_run_that_it_went_on_from_goes() {
     let works = Works::new();
-    let fails = |name: &str, more: &[&str]| {
-        let mut command = works.command(name, more);
-        command.env("FAKE_ROW", "FAILED\t1");
-        assert_eq!(Ended::of(command).code, Some(1));
-        assert_eq!(works.served(name), ALL);
-    };
-    fails("first", &[]);
+    works.fail("first", &[]);
+    assert_eq!(works.served("first"), ALL);
     works.run("second", &["--resume", "first"]).succeeded();
     assert_eq!(record(&works.directory("second"))["origin"], json!(works.directory("first")));
     // What it could not put in place might be the only copy.
     assert_eq!((works.served("first"), works.served("second")), (vec!["outputs"], vec![]));
 
-    fails("kept", &["--keep-work"]);
+    std::fs::remove_file(works.result()).unwrap();
+    works.fail("kept", &["--keep-work"]);
     works.run("third", &["--resume", "kept"]).succeeded();
     assert_eq!(works.served("kept"), ALL);
 }

@@ -46,6 +46,8 @@ fn engine_main_job_and_its_resumption() {
     let cost = std::fs::read(first.join("cost.json")).unwrap();
 
     for resume in [&["--resume", "--", "-with-trace", "own.txt"][..], &["--", "-resume"]] {
+        // Else there would be nothing to do.
+        std::fs::remove_file(&result).unwrap();
         let done = place.run(&arguments(resume));
         done.expect(0);
         assert_eq!(done.stdout, format!("{}\n", result.display()));
@@ -103,6 +105,8 @@ fn engine_hostile_names_come_through() {
     }
     assert_eq!(trace(&place.newest().join("trace.txt")).len(), names.len());
     words.push("--resume".to_owned());
+    assert_eq!(place.json(&words)["computed"], false);
+    std::fs::remove_file(&outputs[0]).unwrap();
     place.json(&words);
     assert!(trace(&place.newest().join("trace.txt")).iter().all(|row| row["status"] == "CACHED"));
 
