@@ -26,8 +26,9 @@ Examples:
   scfoundry clean --older-than 0h --json | jq .freed_bytes
 
 A run is as old as its end, or as the end of the last run that resumed it. Sizes are blocks on
-disk; a file that has another name elsewhere frees nothing. With --work, `runs` and `cost` still
-know the run; `--resume` of it computes all its tasks again. Symbolic links are never followed.
+disk; a file that has another name elsewhere frees nothing. A run that went well has removed its
+work itself. With --work, `runs` and `cost` still know the run; what it has not brought to an end,
+`--resume` does from the start. Symbolic links are never followed.
 What cannot be removed is named, the rest goes, and the exit code is 1.")]
 pub struct Args {
     /// Only these runs
@@ -42,7 +43,7 @@ pub struct Args {
     #[arg(long)]
     pub failed: bool,
 
-    /// Only their work directories; records, logs, traces and costs stay
+    /// Only work directories and task caches; records, logs, traces and costs stay
     #[arg(long)]
     pub work: bool,
 
