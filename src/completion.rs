@@ -58,11 +58,26 @@ pub fn state(path: &Path) -> Result<OutputState> {
     Ok(OutputState { bytes, sha256: hexadecimal(hasher.finalize()) })
 }
 
-/// Why a good run does not stand for the plan, in one sentence; `None`: it does.
-pub fn difference(plan: &Plan, run: &RunDir, record: &Record, completion: &Completion) -> Option<String> {
+/// Why a good run does not stand for a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The same was decided: it is the inputs or the results that have changed.
+    pub same_decisions: bool,
+    /// One sentence, lower case, no full stop.
+    pub sentence: String,
+}
+
+/// Why a good run does not stand for the plan; `None`: it does.
+pub fn difference(plan: &Plan, run: &RunDir, record: &Record, completion: &Completion) -> Option<Difference> {
     if completion.decisions != of(plan, Vec::new()).decisions {
-        return Some(other_decision(plan, run));
+        return Some(Difference { same_decisions: false, sentence: other_decision(plan, run) });
     }
+    let sentence = change(plan, record, completion)?;
+    Some(Difference { same_decisions: true, sentence })
+}
+
+/// What has changed since a run for which the same was decided.
+fn change(plan: &Plan, record: &Record, completion: &Completion) -> Option<String> {
     let places = || record.outputs.iter().zip(&plan.outputs);
     if record.outputs.len() != plan.outputs.len() || places().any(|(old, new)| old.path != new.path) {
         let place = record.outputs.first().and_then(|output| output.path.parent()).unwrap_or(Path::new(""));
@@ -144,6 +159,8 @@ fn other_decision(plan: &Plan, run: &RunDir) -> String {
         Some(name) if name == "scfoundry" => {
             format!("scfoundry {} made it", shown(&value(&old, name)).unwrap_or_default())
         }
+        Some(name) if name == "fitted" => "the fitted model was another, or has changed".to_owned(),
+        Some(name) if name == "fitted" => "the fitted model was another, or has changed".to_owned(),
         Some(name) => match (shown(&value(new, name)), shown(&value(&old, name))) {
             (Some(new), Some(old)) => format!("{name} was {old} and is {new}"),
             _ => format!("{name} was another"),

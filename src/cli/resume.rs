@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::completion;
+use crate::completion::{self, Difference};
 use crate::error::{Error, Result};
 use crate::launch::{self, Finished};
 use crate::plan::{Plan, Request, Resume};
@@ -68,39 +68,52 @@ fn take_over_or_resume(
     holding: Option<RunDir>,
     runs: &Path,
 ) -> Option<RunDir> {
-    let standing = standing(plan, &meant);
-    let others = || alike(plan, runs).into_iter().filter(|run| run.path() != meant.path());
-    let done = match standing {
-        Standing::Whole => Some(meant.clone()),
-        _ => others().find(|run| matches!(self::standing(plan, run), Standing::Whole)),
-    };
-    if let Some(done) = done {
-        plan.done_by = Some(done.path().to_owned());
-        return None;
+    let others = alike(plan, runs).into_iter().filter(|run| run.path() != meant.path());
+    let mut differences = Vec::new();
+    for run in std::iter::once(meant.clone()).chain(others) {
+        match standing(plan, &run) {
+            Standing::Whole => {
+                plan.done_by = Some(run.path().to_owned());
+                return None;
+            }
+            Standing::Differs(difference) => differences.push((run, difference)),
+            Standing::Unknown => {}
+        }
     }
-    let consequence = match &holding {
-        Some(run) => format!("what its tasks have in common with those of run {} is reused", run.name()),
+    plan.warnings.extend(surprise(&meant, &differences, holding.as_ref()));
+    holding
+}
+
+/// What the user may not expect where `meant` is no run that can simply be gone on from. Of several good runs the one tells
+/// most for which the same was decided.
+fn surprise(
+    meant: &RunDir,
+    differences: &[(RunDir, Difference)],
+    holding: Option<&RunDir>,
+) -> Option<String> {
+    let consequence = match holding {
+        Some(run) => format!("the tasks that it has in common with run {} are reused", run.name()),
         None => "all is done from the start".to_owned(),
     };
-    let name = meant.name();
-    match standing {
-        Standing::Differs(difference) => plan
-            .warnings
-            .push(format!("run {name} cannot stand for this one, since {difference}: {consequence}")),
-        _ if holding.is_none() => {
-            plan.warnings.push(format!("run {name} left no work to go on from: {consequence}"));
+    let nearest = differences.iter().find(|(_, difference)| difference.same_decisions);
+    match differences.first().filter(|(run, _)| run == meant) {
+        Some(first) => {
+            let (run, Difference { sentence, .. }) = nearest.unwrap_or(first);
+            Some(format!("run {} cannot stand for this one, since {sentence}: {consequence}", run.name()))
         }
-        _ => {}
+        None if holding.is_none() => {
+            Some(format!("run {} left no work to go on from: {consequence}", meant.name()))
+        }
+        None => None,
     }
-    holding
 }
 
 /// How a run stands to the plan.
 enum Standing {
     /// It has done all of it, and nothing has changed since.
     Whole,
-    /// It went well, but differs in what the sentence says.
-    Differs(String),
+    /// It went well, but something is different.
+    Differs(Difference),
     /// It has not gone well, or does not tell what it was made from.
     Unknown,
 }
@@ -111,7 +124,8 @@ fn standing(plan: &Plan, run: &RunDir) -> Standing {
         return Standing::Unknown;
     };
     if !is_alike(plan, &record) {
-        return Standing::Differs("it is of another task, method or input".to_owned());
+        let sentence = "it is of another task, method or input".to_owned();
+        return Standing::Differs(Difference { same_decisions: false, sentence });
     }
     match completion::difference(plan, run, &record, completion) {
         Some(difference) => Standing::Differs(difference),

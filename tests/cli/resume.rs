@@ -69,7 +69,12 @@ fn what_differs_is_named_and_all_is_done() {
         (&nothing, &["--pca_n_comps", "30"], "pca_n_comps was 50 and is 30"),
         (&nothing, &["--mystery", "30"], "pca_n_comps was 30 and is 50"),
         (&nothing, &["--", "--pca_n_comps", "20"], "mystery was 30 and is not set"),
-        (&nothing, &["--outdir", other.to_str().unwrap()], "arguments after `--` were others"),
+        // Not the newest is told of, but the one that was asked for the same.
+        (
+            &nothing,
+            &["--outdir", other.to_str().unwrap()],
+            "run run3 cannot stand for this one, since its results are in ",
+        ),
     ];
     for (number, (change, more, words)) in cases.into_iter().enumerate() {
         change();
@@ -90,7 +95,7 @@ fn what_differs_is_done_with_the_work_that_is_there() {
     let works = Works::new();
     works.run("one", &["--keep-work"]).succeeded();
     let ended = works.run("two", &["--resume", "--pca_n_comps", "30"]).succeeded();
-    assert!(warning(&ended).ends_with("what its tasks have in common with those of run one is reused"));
+    assert!(warning(&ended).ends_with("the tasks that it has in common with run one are reused"));
     let two = record(&works.directory("two"));
     assert_eq!((&two["origin"], &two["keep_work"]), (&json!(works.directory("one")), &json!(true)));
     // A place of its own for the results is a difference as well.
