@@ -120,7 +120,7 @@ fn decisions(plan: &Plan) -> Value {
         "inputs": described(plan.parameters.get("inputs")),
         "images": images,
         "weights": weights,
-        "arguments": telling(&plan.nextflow_text),
+        "arguments": telling(&plan.nextflow_text).into_iter().map(with_contents).collect::<Vec<_>>(),
     })
 }
 
@@ -145,6 +145,13 @@ fn telling(arguments: &[String]) -> Vec<&String> {
         }
     }
     telling
+}
+
+/// An argument; of a file its hash too, since a file of parameters decides by what it holds.
+fn with_contents(argument: &String) -> Value {
+    let path = Path::new(argument);
+    let hash = path.is_absolute() && path.is_file();
+    json!([argument, hash.then(|| state(path).ok()).flatten().map(|state| state.sha256)])
 }
 
 /// What else was decided then: told by the parameters that the run has written down.
@@ -275,6 +282,20 @@ mod tests {
         }
         fs::remove_file(&path).unwrap();
         assert!(changed(&path, &old).unwrap().ends_with("x is missing"));
+    }
+
+    #[test]
+    fn a_file_among_the_arguments_decides_by_what_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("params.json");
+        let argument = path.to_str().unwrap().to_owned();
+        let told = |text: &str| {
+            fs::write(&path, text).unwrap();
+            with_contents(&argument)
+        };
+        assert_eq!(told("{}"), told("{}"));
+        assert_ne!(told("{}"), told("[]"));
+        assert_eq!(with_contents(&"30".to_owned()), json!(["30", null]));
     }
 
     #[test]
