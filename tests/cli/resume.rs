@@ -50,6 +50,9 @@ fn a_run_that_has_done_it_all_is_not_done_again() {
     assert_eq!((&document["computed"], names(&works).len()), (&json!(true), 2));
 }
 
+/// A change, further arguments, and what is said of it.
+type Case<'a> = (&'a dyn Fn(), &'a [&'a str], &'a str);
+
 #[test]
 fn what_differs_is_named_and_all_is_done() {
     let works = Works::new();
@@ -61,7 +64,7 @@ fn what_differs_is_named_and_all_is_done() {
         file.set_modified(std::time::SystemTime::now()).unwrap();
     };
     let nothing = || {};
-    let cases: [(&dyn Fn(), &[&str], &str); 8] = [
+    let cases: [Case; 8] = [
         (&|| std::fs::write(&path, "embeddee\n").unwrap(), &[], "a06_csr_int32.h5ad has changed"),
         (&|| std::fs::write(&path, "embedded").unwrap(), &[], "its result "),
         (&|| std::fs::remove_file(&path).unwrap(), &[], "a06_csr_int32.h5ad is missing"),
