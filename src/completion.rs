@@ -79,7 +79,9 @@ pub fn difference(plan: &Plan, run: &RunDir, record: &Record, completion: &Compl
 /// What has changed since a run for which the same was decided.
 fn change(plan: &Plan, record: &Record, completion: &Completion) -> Option<String> {
     let places = || record.outputs.iter().zip(&plan.outputs);
-    if record.outputs.len() != plan.outputs.len() || places().any(|(old, new)| old.path != new.path) {
+    if record.outputs.len() != plan.outputs.len()
+        || !places().all(|(old, new)| is_same_place(&old.path, &new.path))
+    {
         let place = record.outputs.first().and_then(|output| output.path.parent()).unwrap_or(Path::new(""));
         return Some(format!("its results are in {}", place.display()));
     }
@@ -92,6 +94,12 @@ fn change(plan: &Plan, record: &Record, completion: &Completion) -> Option<Strin
     }
     let mut results = plan.outputs.iter().map(|output| &output.path).zip(&completion.outputs);
     results.find_map(|(path, old)| changed(path, old))
+}
+
+/// Whether two paths lead to one place, which may have been reached by a symbolic link then or now.
+fn is_same_place(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    one == other || real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// What is wrong with a result, if anything is.

@@ -44,6 +44,10 @@ fn a_run_that_has_done_it_all_is_not_done_again() {
     let plan = works.run("two", &["--resume", "--dry-run"]).succeeded().stdout;
     assert!(plan.contains("Done by     ") && plan.contains("/one: nothing to do"), "{plan}");
     assert_eq!(works.world.listing(), before);
+    let link = works.world.root().join("link");
+    std::os::unix::fs::symlink(works.world.here(), &link).unwrap();
+    let by_link = works.run("two", &["--resume", "--workspace", link.to_str().unwrap()]).succeeded();
+    assert!(by_link.stderr.starts_with("nothing to do: run one made"), "{by_link:?}");
 
     // Without --resume it is.
     let document = works.run("two", &["--json"]).document();
