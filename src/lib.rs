@@ -24,6 +24,7 @@ pub mod render;
 pub mod rundir;
 
 pub mod clean;
+pub mod completion;
 pub mod launch;
 pub mod nextflow;
 

@@ -43,6 +43,32 @@ pub struct Output {
     pub path: PathBuf,
 }
 
+/// What a good run was made from and what it made: what must be the same for it to stand for a later run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completion {
+    /// SHA-256 of all that was decided and can change a result.
+    pub decisions: String,
+    /// In the order of [`Record::inputs`].
+    pub inputs: Vec<InputState>,
+    /// In the order of [`Record::outputs`].
+    pub outputs: Vec<OutputState>,
+}
+
+/// By what Nextflow, too, tells a changed input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputState {
+    pub bytes: u64,
+    /// Nanoseconds since 1970.
+    pub modified_ns: i64,
+}
+
+/// A result as it was put in place, a file or a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputState {
+    pub bytes: u64,
+    pub sha256: String,
+}
+
 /// The record of a run, `run.json`. Records of the known Python command have the first fields only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -75,6 +101,9 @@ pub struct Record {
     pub session: Option<String>,
     #[serde(default)]
     pub trace: Option<PathBuf>,
+    /// The work that it uses stays when it has gone well, and when a run that goes on from it has.
+    #[serde(default)]
+    pub keep_work: bool,
     /// Our process, and when it started (clock ticks since boot), so that a recycled number is not taken for it.
     #[serde(default)]
     pub pid: Option<u32>,
@@ -82,6 +111,9 @@ pub struct Record {
     pub pid_started: Option<u64>,
     #[serde(default)]
     pub message: Option<String>,
+    /// Of a run whose results are all in place.
+    #[serde(default)]
+    pub completion: Option<Completion>,
 }
 
 /// An existing run directory.

@@ -51,6 +51,7 @@ struct File {
     cache_dir: Option<PathBuf>,
     outdir: Option<PathBuf>,
     profile: Option<String>,
+    keep_work: Option<bool>,
     rates: Option<Rates>,
 }
 
@@ -63,6 +64,8 @@ pub struct Flags {
     pub cache_dir: Option<PathBuf>,
     pub outdir: Option<PathBuf>,
     pub gpu: Option<String>,
+    /// Given, or not: the flag cannot say no.
+    pub keep_work: bool,
 }
 
 /// The settings in force.
@@ -77,6 +80,8 @@ pub struct Settings {
     pub gpu: Option<Setting<String>>,
     /// Profile of `nextflow.config` for runs that name none.
     pub profile: Option<Setting<String>>,
+    /// Whether a run that went well keeps its work directory.
+    pub keep_work: Setting<bool>,
     pub rates: Option<Setting<Rates>>,
 }
 
@@ -89,6 +94,7 @@ pub const TEMPLATE: &str = "\
 # weights_dir = \"/shared/model_weights\"
 # outdir = \"/shared/results\"
 # profile = \"slurm\"                      # of nextflow.config, for runs without --profile
+# keep_work = true                        # work directories stay when a run has gone well
 #
 # [rates]                                 # adds money to cost tables
 # currency = \"EUR\"
@@ -122,11 +128,38 @@ impl Settings {
             outdir: or(pick(&flags.outdir, "SCFOUNDRY_OUTDIR", |file| &file.outdir), workspace.results()),
             gpu: layered(flags.gpu.clone(), "SCFOUNDRY_GPU", &layers, |_| None),
             profile: layered(None, "SCFOUNDRY_PROFILE", &layers, |file| file.profile.clone()),
+            keep_work: keep_work(flags, &layers)?,
             rates: layers.iter().flatten().find_map(|(path, file)| {
                 Some(Setting { value: file.rates.clone()?, origin: Origin::File(path.clone()) })
             }),
         })
     }
+}
+
+const KEEP_WORK: &str = "SCFOUNDRY_KEEP_WORK";
+
+/// # Errors
+/// Usage: the variable is neither yes nor no.
+fn keep_work(flags: &Flags, layers: &[Option<(PathBuf, File)>]) -> Result<Setting<bool>> {
+    if flags.keep_work {
+        return Ok(Setting { value: true, origin: Origin::CommandLine });
+    }
+    if let Some(text) = text_variable(KEEP_WORK) {
+        let value = match text.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" => true,
+            "0" | "false" | "no" => false,
+            _ => {
+                return Err(Error::usage(format_args!("${KEEP_WORK} {text:?} is neither true nor false"))
+                    .hint("write 1, true or yes; or 0, false or no"));
+            }
+        };
+        return Ok(Setting { value, origin: Origin::Environment(KEEP_WORK) });
+    }
+    let of_file = |(path, file): &(PathBuf, File)| {
+        Some(Setting { value: file.keep_work?, origin: Origin::File(path.clone()) })
+    };
+    let found = layers.iter().flatten().find_map(of_file);
+    Ok(found.unwrap_or(Setting { value: false, origin: Origin::Default }))
 }
 
 /// The workspace chosen by the environment.

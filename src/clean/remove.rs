@@ -1,5 +1,6 @@
 //! Removing what was selected, one directory after the other.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -23,13 +24,13 @@ pub fn remove(target: &Target, ui: &Ui) -> Result<bool> {
             if *status != Status::Ok {
                 launch::end_leftovers(&origin, ui);
             }
-            Ok((claims, hide(&target.path)?))
+            Ok((claims, hide_all(target)?))
         }),
-        None => Ok((Vec::new(), target.path.clone())),
+        None => Ok((Vec::new(), vec![target.path.clone()])),
     };
     match taken {
         // Held until all is gone, so that nobody goes on from a run that is being removed.
-        Ok((_claims, hidden)) => delete(&hidden).map(|()| true),
+        Ok((_claims, hidden)) => hidden.iter().try_for_each(|path| delete(path)).map(|()| !hidden.is_empty()),
         Err(_) if target.path.symlink_metadata().is_err() => Ok(false),
         Err(error) => Err(error),
     }
@@ -63,27 +64,36 @@ fn claim(run: &RunDir) -> Result<(Vec<File>, PathBuf)> {
     Ok((claims, origin))
 }
 
-/// Renames the directory to a hidden name beside it.
-fn hide(path: &Path) -> Result<PathBuf> {
+/// Hides the directories of the target: a run beside itself, what is in a run in its directory.
+fn hide_all(target: &Target) -> Result<Vec<PathBuf>> {
+    let folder = target.path.parent().unwrap_or(&target.path);
+    target.directories().iter().map(|path| hide(path, folder)).collect()
+}
+
+/// Moves the directory to a hidden name in `folder`, on the same disk.
+pub(super) fn hide(path: &Path, folder: &Path) -> Result<PathBuf> {
+    let Some(name) = path.file_name() else {
+        return Err(Error::input(format_args!("{} has no name", path.display())));
+    };
     let free = |path: &PathBuf| path.symlink_metadata().is_err();
-    let hidden = (1..).filter_map(|number| hidden_name(path, number)).find(free);
-    let hidden = hidden.ok_or_else(|| Error::input(format_args!("{} has no name", path.display())))?;
+    let mut candidates = (1..).map(|number| folder.join(hidden_name(name, number))).filter(free);
+    let hidden = candidates.next().unwrap_or_default();
     fs::rename(path, &hidden).map_err(failure(path))?;
     Ok(hidden)
 }
 
-fn hidden_name(path: &Path, number: u32) -> Option<PathBuf> {
-    let mut name = std::ffi::OsString::from(REMOVING);
-    name.push(path.file_name()?);
+fn hidden_name(name: &OsStr, number: u32) -> OsString {
+    let mut hidden = OsString::from(REMOVING);
+    hidden.push(name);
     if number > 1 {
-        name.push(format!("-{number}"));
+        hidden.push(format!("-{number}"));
     }
-    Some(path.with_file_name(name))
+    hidden
 }
 
 /// Removes a directory with all in it. The standard library follows no symbolic link in it, not even one that takes a
 /// directory's place meanwhile.
-fn delete(path: &Path) -> Result<()> {
+pub(super) fn delete(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(failure(path)(error)),
         _ => Ok(()),

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use super::{Age, REMOVING};
+use super::work::of_tasks;
+use super::{Age, REMOVING, Size};
 use crate::error::{Error, Result};
 use crate::method::Task;
 use crate::rundir::{Record, RunDir, Status};
@@ -30,7 +31,7 @@ pub struct Wanted {
 pub enum Part {
     /// Its whole directory.
     Run,
-    /// Its directory `work`.
+    /// Its directory `work`, and the task cache.
     Work,
     /// What a removal that was cut off has left.
     Leftover,
@@ -56,6 +57,23 @@ pub struct Target {
     /// The run with its status; none for a leftover.
     pub run: Option<(RunDir, Status)>,
     pub age: Option<Age>,
+}
+
+impl Target {
+    /// All directories that go: with the work its task cache, which would know of tasks that are no more.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        match (self.part, &self.run) {
+            (Part::Work, Some((run, _))) => of_tasks(run.path()),
+            _ => vec![self.path.clone()],
+        }
+    }
+
+    /// What they take on disk.
+    pub fn size(&self) -> Size {
+        let mut size = Size::default();
+        self.directories().iter().for_each(|path| size.merge(&Size::of(path)));
+        size
+    }
 }
 
 /// What goes, and what stays although it was meant.

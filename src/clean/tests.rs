@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rundir::process_started;
+use crate::rundir::{RunDir, process_started};
 use crate::ui::Ui;
 
 /// A `runs` folder of one test.
@@ -31,6 +31,8 @@ impl Place {
         let run = self.runs().join("embed").join(name);
         fs::create_dir_all(run.join("work/ab/cd")).unwrap();
         fs::write(run.join("work/ab/cd/matrix"), vec![7; 1 << 16]).unwrap();
+        fs::create_dir_all(run.join(".nextflow/cache/session")).unwrap();
+        fs::write(run.join(".nextflow/history"), "session").unwrap();
         let mut record = json!({ "task": "embed", "status": status, "finished": finished, "origin": run });
         record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         fs::write(run.join("run.json"), record.to_string()).unwrap();
@@ -90,6 +92,10 @@ impl Drop for Busy {
     }
 }
 
+fn holds_tasks(run: &Path) -> bool {
+    run.join(crate::launch::TASK_CACHE).is_dir()
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().flatten();
     let mut names: Vec<String> =
@@ -139,7 +145,9 @@ fn work_alone_goes_and_the_record_stays() {
     let [target] = selection.targets.as_slice() else { panic!("{selection:?}") };
     assert!(remove(target, &Ui::default()).unwrap());
     let run = place.runs().join("embed/ok1");
-    assert_eq!(names(&run), [".lock", "run.json"]);
+    assert_eq!(names(&run), [".lock", ".nextflow", "run.json"]);
+    assert_eq!(names(&run.join(".nextflow")), ["history"]);
+    assert!(!holds_tasks(&run));
     assert!(!remove(target, &Ui::default()).unwrap(), "it is gone already");
     assert_eq!(place.selected(&Wanted { work: true, ..named("ok1") }), [""; 0]);
 }
@@ -235,7 +243,7 @@ fn what_was_cut_off_is_no_run_and_goes_the_next_time() {
         assert!(remove(target, &Ui::default()).unwrap());
     }
     assert_eq!(names(&folder), ["failed2", "interrupted3", "lost", "ok4", "planned"]);
-    assert_eq!(names(&folder.join("ok4")), ["run.json"]);
+    assert_eq!(names(&folder.join("ok4")), [".nextflow", "run.json"]);
 }
 
 #[test]
@@ -244,4 +252,44 @@ fn empty_folders_of_tasks_go() {
     fs::create_dir(place.runs().join("check")).unwrap();
     remove_empty_folders(&place.runs());
     assert_eq!(names(&place.runs()), ["embed"]);
+}
+
+/// A run that went on from another, with something left of what it staged.
+fn second(place: &Place, origin: &Path) -> RunDir {
+    let path = place.run("second", "ok", "2026-01-04T00:00:00Z", json!({ "origin": origin }));
+    fs::remove_dir_all(path.join("work")).unwrap();
+    fs::create_dir_all(path.join("outputs/embeddings")).unwrap();
+    RunDir::open(&path).unwrap()
+}
+
+#[test]
+fn what_served_a_good_run_goes_where_it_lies() {
+    let place = Place::with_runs();
+    let origin = place.runs().join("embed/failed2");
+    let run = second(&place, &origin);
+    let claim = crate::launch::claim(&origin).unwrap();
+    remove_served(&run, &origin, &place.runs(), &claim).unwrap();
+    assert_eq!(names(&origin), [".lock", ".nextflow", "run.json"]);
+    assert_eq!(names(&origin.join(".nextflow")), ["history"]);
+    assert_eq!(names(run.path()), [".nextflow", "run.json"]);
+    assert!(holds_tasks(&place.runs().join("embed/ok1")), "another run's is its own");
+    remove_served(&run, &origin, &place.runs(), &claim).unwrap();
+}
+
+#[test]
+fn what_served_stays_where_it_is_not_this_workspaces_own() {
+    let (place, other) = (Place::with_runs(), Place::with_runs());
+    let elsewhere = other.runs().join("embed/ok1");
+    let link = place.runs().join("embed/link");
+    symlink(&elsewhere, &link).unwrap();
+    let linked = place.runs().join("embed/ok4");
+    fs::remove_dir_all(linked.join("work")).unwrap();
+    symlink(elsewhere.join("work"), linked.join("work")).unwrap();
+    for origin in [&elsewhere, &link, &linked] {
+        let run = second(&place, origin);
+        let claim = crate::launch::claim(origin).unwrap();
+        remove_served(&run, origin, &place.runs(), &claim).unwrap();
+        assert!(origin.join("work/ab/cd/matrix").is_file() && holds_tasks(origin), "{origin:?}");
+        assert!(!run.join("outputs").exists());
+    }
 }

@@ -26,8 +26,9 @@ Examples:
   scfoundry clean --older-than 0h --json | jq .freed_bytes
 
 A run is as old as its end, or as the end of the last run that resumed it. Sizes are blocks on
-disk; a file that has another name elsewhere frees nothing. With --work, `runs` and `cost` still
-know the run; `--resume` of it computes all its tasks again. Symbolic links are never followed.
+disk; a file that has another name elsewhere frees nothing. A run that went well has removed its
+work itself. With --work, `runs` and `cost` still know the run; what it has not brought to an end,
+`--resume` does from the start. Symbolic links are never followed.
 A container or a SLURM job that a killed run has left in its work is ended first.
 What cannot be removed is named, the rest goes, and the exit code is 1.")]
 pub struct Args {
@@ -43,7 +44,7 @@ pub struct Args {
     #[arg(long)]
     pub failed: bool,
 
-    /// Only their work directories; records, logs, traces and costs stay
+    /// Only work directories and task caches; records, logs, traces and costs stay
     #[arg(long)]
     pub work: bool,
 
@@ -106,7 +107,7 @@ fn remove(selection: Selection, dry_run: bool, ui: &Ui) -> Gone {
         gone.failures += 1;
     }
     for target in selection.targets {
-        let size = Size::of(&target.path);
+        let size = target.size();
         ui.detail(format_args!("{} ({})", target.path.display(), format_bytes(size.bytes())));
         match if dry_run { Ok(true) } else { clean::remove(&target, ui) } {
             Ok(true) => gone.targets.push((target, size)),

@@ -5,7 +5,7 @@ use super::surroundings::Surroundings;
 use crate::cost::{self, Comparison, CostSummary, Rates, SummaryOptions};
 use crate::error::{Error, Result};
 use crate::launch::Finished;
-use crate::rundir::RunDir;
+use crate::rundir::{RunDir, Status};
 use crate::settings::{Flags, Settings};
 use crate::table::terminal_width;
 use crate::trace;
@@ -14,7 +14,7 @@ use crate::ui::Ui;
 /// Show what runs cost, from their traces
 ///
 /// RUN is the name or path of a run directory, or a trace file of any Nextflow run. Without RUN: the newest run of the
-/// workspace. Several runs are compared.
+/// workspace. Several runs are compared. A run that has ended is shown as it wrote its cost down, at today's rates.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -123,13 +123,21 @@ fn summary(given: &Path, runs: &Path, rates: Option<Rates>) -> Result<CostSummar
     }
 }
 
+/// What the run wrote down when it ended, at today's rates; else what its trace and its work directories tell.
 fn of_run(run: &RunDir, rates: Option<Rates>) -> Result<CostSummary> {
     let path = trace_of(run.path()).ok_or_else(|| {
         Error::input(format_args!("run {} has no trace", run.name()))
             .cause("its engine did not come to start a task")
     })?;
     let trace = trace::read(&path)?;
-    let method = run.record()?.method;
+    let record = run.record()?;
+    let has_ended = matches!(record.status, Status::Ok | Status::Failed | Status::Interrupted);
+    let recorded = cost::recorded(&run.join("cost.json")).filter(|cost| has_ended && cost.is_of(&trace));
+    if let Some(mut summary) = recorded {
+        summary.price_at(rates.as_ref());
+        return Ok(CostSummary { run: Some(run.name()), trace: path, ..summary });
+    }
+    let method = record.method;
     Ok(cost::summarise(
         &trace,
         &SummaryOptions { run: Some(run.name()), method, rates, ..SummaryOptions::default() },

@@ -82,6 +82,9 @@ fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
     if let Some(origin) = &plan.resume {
         lines.push(("Resumes", origin.display().to_string()));
     }
+    if let Some(run) = &plan.done_by {
+        lines.push(("Done by", format!("{}: nothing to do", run.display())));
+    }
     if let Some(reason) = &plan.unavailable {
         lines.push(("Cannot run", reason.clone()));
     }

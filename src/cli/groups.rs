@@ -22,9 +22,17 @@ pub struct RunOptions {
 
     /// Go on from an earlier run, reusing its finished tasks
     ///
-    /// Without RUN: the newest run of the same task, method and input. RUN is the name or path of a run directory.
+    /// Without RUN: the newest run of the same task, method and input. RUN is the name or path of a run directory. Where a run
+    /// has done it all, and parameters, inputs and results are as they were, nothing is computed; else what differs is named.
+    /// A run that went well has removed its work, and its tasks are then done anew; --keep-work spares that.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
+
+    /// Keep the work directory of a run that goes well, as all others do [env: SCFOUNDRY_KEEP_WORK]
+    ///
+    /// Else its work directory and task cache go once the results are in place; record, trace, cost and log stay.
+    #[arg(long)]
+    pub keep_work: bool,
 
     /// GPUs to use, as nvidia-smi numbers them: `0`, `0,1` or `none` [env: SCFOUNDRY_GPU]
     #[arg(long, value_name = "N[,M]", allow_hyphen_values = true)]
@@ -72,6 +80,7 @@ impl RunOptions {
             cache_dir: self.cache_dir.clone(),
             outdir: self.outdir.clone(),
             gpu: self.gpu.clone(),
+            keep_work: self.keep_work,
         }
     }
 

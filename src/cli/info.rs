@@ -87,6 +87,8 @@ fn effective(settings: &Settings, config: &Config, ui: &Ui) -> Result<()> {
     if let Some(profile) = &settings.profile {
         rows.push(("profile", profile.value.clone(), profile.origin.to_string()));
     }
+    let keep_work = &settings.keep_work;
+    rows.push(("keep_work", keep_work.value.to_string(), keep_work.origin.to_string()));
     if let Some(rates) = &settings.rates {
         rows.push(("rates", serde_json::json!(rates.value).to_string(), rates.origin.to_string()));
     }

@@ -18,6 +18,7 @@ mod init;
 mod kernel;
 mod list;
 mod report;
+mod resume;
 mod runs;
 mod scores;
 mod surroundings;

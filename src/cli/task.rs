@@ -1,18 +1,18 @@
 //! What all task commands do once their arguments are read: plan, show or launch.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::json;
 
 use super::arguments::Arguments;
 use super::groups::{Collected, RunOptions};
 use super::surroundings::Surroundings;
-use super::{Global, dry_run};
+use super::{Global, dry_run, resume};
+use crate::clean;
 use crate::error::{Error, Result};
 use crate::launch::{self, Finished};
 use crate::method::Task;
-use crate::plan::{self, Context, Plan, Request, Resume, Role, Typed};
-use crate::rundir::RunDir;
+use crate::plan::{self, Context, Plan, Request, Role, Typed};
 use crate::ui::Ui;
 use crate::workspace::Workspace;
 
@@ -52,12 +52,32 @@ pub fn run(asked: Asked, options: RunOptions, arguments: Arguments, global: &Glo
     if options.dry_run {
         return dry_run::show(&plan, ui);
     }
+    if let Some(run) = &plan.done_by {
+        let finished = resume::taken_over(run)?;
+        let name = finished.run.name();
+        ui.note(format_args!("nothing to do: run {name} made these results, and nothing has changed since"));
+        return report(&plan, finished, ui);
+    }
     if let Some(reason) = &plan.unavailable {
         return Err(Error::environment(reason)
             .hint("`--dry-run` shows what would be run; `scfoundry list methods` marks what runs"));
     }
     let finished = launch::launch(&plan, &around.workspace, &around.settings, ui)?;
+    if !plan.keep_work {
+        remove_work(&finished, &around.workspace, ui);
+    }
     report(&plan, finished, ui)
+}
+
+/// Removes what only served the tasks of a run whose results are in place.
+fn remove_work(finished: &Finished, workspace: &Workspace, ui: &Ui) {
+    let Some(claim) = finished.claim.as_ref().filter(|_| finished.whole) else { return };
+    let run = &finished.run;
+    let origin = finished.record.origin.as_deref().unwrap_or(run.path());
+    if let Err(error) = clean::remove_served(run, origin, &workspace.runs(), claim) {
+        let hints: String = error.hints.iter().map(|hint| format!("\n  {hint}")).collect();
+        ui.warn(format_args!("the run went well, but some of its work is still there: {error}{hints}"));
+    }
 }
 
 fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Catalogue) -> Result<Plan> {
@@ -70,65 +90,8 @@ fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Cat
         variable: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()),
     };
     let mut plan = Plan::make(request, &context)?;
-    plan.resume = resumed(request, &mut plan, &around.workspace)?;
+    resume::decide(request, &mut plan, &around.workspace.runs())?;
     Ok(plan)
-}
-
-/// The run directory to go on from. None, and a warning, where the earlier runs left nothing to go on from.
-fn resumed(request: &Request, plan: &mut Plan, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let runs = workspace.runs();
-    // `-- -resume` means the same work, so it gets the same run; the argument itself is Nextflow's.
-    let found = match (&request.resume, plan.nextflow_option("-resume")) {
-        (Some(Resume::Named(name)), _) => Some(named(name, plan, &runs)?),
-        (Some(Resume::Latest), _) => {
-            let earlier = alike(plan, &runs);
-            let Some(newest) = earlier.first() else {
-                return Err(Error::input(
-                    "there is no earlier run of the same task, method and input to resume",
-                )
-                .hint("leave `--resume` out, or name a run; `scfoundry runs` lists them"));
-            };
-            let begun = earlier.iter().find(|run| launch::session(run).is_some());
-            if begun.is_none() {
-                let name = newest.name();
-                plan.warnings
-                    .push(format!("run {name} left no work to go on from: all is done from the start"));
-            }
-            begun.cloned()
-        }
-        (None, Some(Some(session))) => Some(of_session(session, &runs)?),
-        (None, Some(None)) => alike(plan, &runs).into_iter().find(|run| launch::session(run).is_some()),
-        (None, None) => None,
-    };
-    Ok(found.map(|run| run.path().to_owned()))
-}
-
-/// A run by the name or the path of its directory.
-fn named(name: &str, plan: &Plan, runs: &Path) -> Result<RunDir> {
-    let inside = runs.join(plan.task.name()).join(name);
-    RunDir::open(if inside.is_dir() { &inside } else { Path::new(name) })
-}
-
-/// The runs of the same task, method and inputs, newest first.
-fn alike(plan: &Plan, runs: &Path) -> Vec<RunDir> {
-    let inputs: Vec<&PathBuf> = plan.inputs.iter().map(|input| &input.path).collect();
-    let same = |run: &RunDir| {
-        run.record().is_ok_and(|record| {
-            record.task == plan.task.name()
-                && record.method == plan.method
-                && record.inputs.iter().collect::<Vec<_>>() == inputs
-        })
-    };
-    RunDir::list(runs).into_iter().filter(same).collect()
-}
-
-/// The run with a session of Nextflow's. One that it does not know it would silently take for its last.
-fn of_session(session: &str, runs: &Path) -> Result<RunDir> {
-    let has = |run: &RunDir| launch::session(run).as_deref() == Some(session);
-    RunDir::list(runs).into_iter().find(has).ok_or_else(|| {
-        Error::input(format_args!("no run of the workspace has the session {session:?}"))
-            .hint("write `-resume` alone, or `--resume RUN` before `--`; `scfoundry runs --json` shows the sessions")
-    })
 }
 
 /// Arguments after `--` that will not do what they look like.
@@ -161,6 +124,7 @@ fn report(plan: &Plan, finished: Finished, ui: &Ui) -> Result<()> {
             "run": finished.run.path(),
             "status": finished.record.status,
             "exit_code": finished.record.exit_code,
+            "computed": finished.computed,
             "outputs": finished.published,
             "cost": finished.cost,
         });

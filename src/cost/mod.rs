@@ -7,13 +7,14 @@ mod csv;
 mod diagnosis;
 mod evidence;
 mod rates;
+mod recorded;
 mod report;
 mod summary;
 mod totals;
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::trace::Status;
 
@@ -21,6 +22,7 @@ pub use csv::write_csv;
 pub use diagnosis::{Diagnosis, Facts, diagnose, diagnose_log};
 pub use evidence::{log_tail, work_directory};
 pub use rates::{Price, Rates};
+pub use recorded::recorded;
 pub use report::{comparison_table, remarks, task_table};
 pub use summary::summarise;
 
@@ -44,7 +46,7 @@ pub struct SummaryOptions {
 }
 
 /// How a run stands, judged by its tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
     /// All tasks completed, or failed attempts were made good by a retry.
@@ -71,7 +73,7 @@ impl RunStatus {
 }
 
 /// The cost of one run. Numbers are `null` in JSON where nothing was measured; units are in the names.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CostSummary {
     pub schema: u32,
     pub run: Option<String>,
@@ -105,7 +107,7 @@ impl<'a> Comparison<'a> {
 }
 
 /// The sums over one run. "Executed" are completed, failed and aborted tasks: the work that this run did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     pub tasks: usize,
     pub executed: usize,
@@ -143,7 +145,7 @@ pub struct Totals {
 }
 
 /// The cost of one attempt of one task.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskCost {
     pub task_id: String,
     pub name: String,

@@ -26,7 +26,7 @@ pub struct Rates {
 }
 
 /// What a run comes to at the given rates.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     /// Money: reserved core-hours and card-hours at their prices.
     pub money: Option<f64>,

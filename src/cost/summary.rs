@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::evidence::{memory_kill, work_directory};
-use super::totals::{price, totals};
+use super::totals::totals;
 use super::{CostSummary, RunStatus, SCHEMA, SummaryOptions, TaskCost, Totals};
 use crate::trace::units::{format_bytes, format_duration};
 use crate::trace::{Status, TaskRecord, Trace};
@@ -17,12 +17,9 @@ pub fn summarise(trace: &Trace, options: &SummaryOptions) -> CostSummary {
     let mut notes = trace.notes.clone();
     let tasks: Vec<TaskCost> =
         trace.tasks.iter().map(|task| cost_of_task(task, &work_root, options, &mut notes)).collect();
-    let mut totals = totals(&trace.tasks, &tasks);
-    if let Some(rates) = &options.rates {
-        totals.price = price(rates, &tasks, totals.gpu_hours, &mut notes);
-    }
+    let totals = totals(&trace.tasks, &tasks);
     notes.extend(notes_on(&totals));
-    CostSummary {
+    let mut summary = CostSummary {
         schema: SCHEMA,
         run: options.run.clone(),
         method: options.method.clone(),
@@ -31,7 +28,9 @@ pub fn summarise(trace: &Trace, options: &SummaryOptions) -> CostSummary {
         totals,
         tasks,
         notes,
-    }
+    };
+    summary.price_at(options.rates.as_ref());
+    summary
 }
 
 fn cost_of_task(

@@ -61,11 +61,16 @@ pub(super) fn price(
     let hours = |milliseconds: u64| milliseconds as f64 / MILLISECONDS_PER_HOUR;
     let core = sum(executed().map(held_core_ms)).map(hours);
     let busy_core = sum(executed().map(|task| task.cpu_time_ms)).map(hours);
-    let unknown = executed().filter(|task| held_core_ms(task).is_none()).count();
-    if rates.cpu_hour.is_some() && unknown > 0 {
-        notes.push(format!("the price leaves out the cores of {unknown} of {} tasks", executed().count()));
-    }
+    notes.extend(unpriced(tasks).filter(|_| rates.cpu_hour.is_some()));
     rates.price(Hours { core, busy_core, gpu: gpu_hours })
+}
+
+/// The note on the tasks whose cores nobody counted; none where all are known.
+pub(super) fn unpriced(tasks: &[TaskCost]) -> Option<String> {
+    let executed = || tasks.iter().filter(|task| is_executed(task));
+    let unknown = executed().filter(|task| held_core_ms(task).is_none()).count();
+    (unknown > 0)
+        .then(|| format!("the price leaves out the cores of {unknown} of {} tasks", executed().count()))
 }
 
 /// Cores asked for, held for the time at work; where the trace does not say how many, the CPU time.

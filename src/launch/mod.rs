@@ -13,12 +13,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::atomic;
+use crate::completion;
 use crate::cost::{self, CostSummary, SummaryOptions};
 use crate::error::{Error, Kind, Result};
 use crate::nextflow::{self, Event, Launch, Outcome};
 use crate::plan::{self, Gpus, Plan, Runtime};
 use crate::render;
-use crate::rundir::{self, Record, RunDir, Status};
+use crate::rundir::{self, OutputState, Record, RunDir, Status};
 use crate::settings::Settings;
 use crate::trace::{self, Trace};
 use crate::ui::Ui;
@@ -29,6 +30,7 @@ pub use trial::{Seen, Tried, attempt};
 
 use failure::Evidence;
 use progress::Progress;
+pub use session::TASK_CACHE;
 
 /// A run that has ended, well or not.
 pub struct Finished {
@@ -36,10 +38,16 @@ pub struct Finished {
     pub record: Record,
     /// Results that are in place, in the plan's order.
     pub published: Vec<PathBuf>,
+    /// This command did it; else it found all done by an earlier run.
+    pub computed: bool,
+    /// It went well, tasks did the work, and all results are in place.
+    pub whole: bool,
     /// Absent where the engine left no trace.
     pub cost: Option<CostSummary>,
     /// What the command ends with.
     pub error: Option<Error>,
+    /// While it is held no other process goes on from this run.
+    pub claim: Option<File>,
 }
 
 /// Runs the plan.
@@ -88,13 +96,17 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
     if outcome.as_ref().is_ok_and(Outcome::violent) {
         leftovers::end(&origin, ui);
     }
-    drop(prepared.lock);
-    finish(plan, run, record, outcome, &prepared.trace, settings)
+    finish(plan, run, record, outcome, prepared, settings)
 }
 
 /// The engine's session of a run, which another run can go on from; none if it had not begun one.
 pub fn session(run: &RunDir) -> Option<String> {
     session::of(run.path()).ok()
+}
+
+/// Whether another run can go on from this one and reuse its tasks.
+pub fn holds_tasks(run: &RunDir) -> bool {
+    session::holds_tasks(run.path())
 }
 
 /// Claims the work and the task cache of the run at `origin` until the file is dropped or the process ends.
@@ -125,8 +137,8 @@ struct Prepared {
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     trace: PathBuf,
-    /// Held while the engine runs, so that no other process resumes the same session.
-    lock: File,
+    /// Held until the run is done with, so that no other process resumes the same session.
+    claim: File,
 }
 
 impl Prepared {
@@ -139,7 +151,7 @@ impl Prepared {
         if let Some(runner) = &plan.runner {
             runner::install(runner)?;
         }
-        let lock = session::lock(&origin)?;
+        let claim = session::lock(&origin)?;
         let session = plan.resume.as_deref().map(session::of).transpose()?;
         let config =
             render::run_config(plan, &program.to_string_lossy(), &origin.join("work").to_string_lossy());
@@ -160,7 +172,7 @@ impl Prepared {
         };
         let record = record(plan, origin, session, trace.clone());
         run.save(&record)?;
-        Ok(Prepared { record, arguments, variables, trace, lock })
+        Ok(Prepared { record, arguments, variables, trace, claim })
     }
 }
 
@@ -196,9 +208,11 @@ fn record(plan: &Plan, origin: PathBuf, session: Option<String>, trace: PathBuf)
         origin: Some(origin),
         session,
         trace: Some(trace),
+        keep_work: plan.keep_work,
         pid: Some(pid),
         pid_started: rundir::process_started(pid),
         message: None,
+        completion: None,
     }
 }
 
@@ -208,12 +222,14 @@ fn finish(
     run: RunDir,
     mut record: Record,
     outcome: Result<Outcome>,
-    trace_file: &Path,
+    prepared: Prepared,
     settings: &Settings,
 ) -> Result<Finished> {
+    let trace_file = prepared.trace.as_path();
     // A trace that is none says as little as an absent one.
     let trace = trace_file.is_file().then(|| trace::read(trace_file).ok()).flatten();
-    let (published, unplaced) = publish(plan, &run);
+    let went_well = outcome.as_ref().is_ok_and(Outcome::success);
+    let Placed { paths: published, states, unplaced } = publish(plan, &run, went_well);
     let cost = trace.as_ref().map(|trace| summary(plan, &run, trace, settings));
     let mut error = match outcome {
         Err(error) => Some(error),
@@ -234,24 +250,49 @@ fn finish(
     record.exit_code = Some(error.as_ref().map_or(0, |error| i32::from(error.kind.exit_code())));
     record.message = error.as_ref().map(|error| error.message.clone());
     record.session = record.session.or_else(|| session::last(&run.join(".nextflow")));
+    let whole = error.is_none()
+        && published.len() == plan.outputs.len()
+        && trace.is_some_and(|trace| !trace.tasks.is_empty())
+        && !is_rehearsal(plan);
+    let complete = whole && states.len() == published.len();
+    record.completion = complete.then(|| completion::of(plan, states));
     // The first error is the one to tell; on a full disk this would be its echo.
     error = error.or(run.save(&record).err());
-    Ok(Finished { run, record, published, cost, error })
+    let whole = whole && error.is_none();
+    Ok(Finished { run, record, published, computed: true, whole, cost, error, claim: Some(prepared.claim) })
 }
 
-/// Moves what the pipeline has staged to its place; the results that are there, and why one is not.
-fn publish(plan: &Plan, run: &RunDir) -> (Vec<PathBuf>, Option<Error>) {
-    let (mut published, mut unplaced) = (Vec::new(), None);
+/// Whether the tasks only do as if.
+fn is_rehearsal(plan: &Plan) -> bool {
+    ["-stub", "-stub-run", "-preview"].iter().any(|option| plan.nextflow_option(option).is_some())
+}
+
+/// The results that are in place.
+#[derive(Default)]
+struct Placed {
+    paths: Vec<PathBuf>,
+    /// What they are, if that was asked and all could be read.
+    states: Vec<OutputState>,
+    /// Why a result could not be put in place.
+    unplaced: Option<Error>,
+}
+
+/// Moves what the pipeline has staged to its place; `hashed`: and says what it is.
+///
+/// It is read before it is moved: at its place another run may replace it at any moment.
+fn publish(plan: &Plan, run: &RunDir, hashed: bool) -> Placed {
+    let mut placed = Placed::default();
     for output in &plan.outputs {
         let staged = run.join("outputs").join(&output.staged);
         if staged.exists() {
+            placed.states.extend(hashed.then(|| completion::state(&staged).ok()).flatten());
             match atomic::publish(&staged, &output.path) {
-                Ok(()) => published.push(output.path.clone()),
-                Err(error) => unplaced = unplaced.or(Some(error)),
+                Ok(()) => placed.paths.push(output.path.clone()),
+                Err(error) => placed.unplaced = placed.unplaced.or(Some(error)),
             }
         }
     }
-    (published, unplaced)
+    placed
 }
 
 fn keep_cost(run: &RunDir, cost: &CostSummary) -> Result<()> {

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::rundir::RunDir;
 
+/// The engine's task cache, below the directory of the run that began the session.
+pub const TASK_CACHE: &str = ".nextflow/cache";
+
 /// Claims the session of the run at `origin` until the file is dropped or the process ends.
 pub fn lock(origin: &Path) -> Result<File> {
     let path = origin.join(".lock");
@@ -45,6 +48,11 @@ pub fn of(run: &Path) -> Result<String> {
             .cause("its engine had not begun a session")
             .hint("start it anew, without `--resume`")
     })
+}
+
+/// Whether tasks of the run can be reused: it has begun a session, and the engine still knows its tasks.
+pub fn holds_tasks(run: &Path) -> bool {
+    of(run).is_ok() && origin(run).is_ok_and(|origin| origin.join(TASK_CACHE).is_dir())
 }
 
 /// The last session in the engine's history.

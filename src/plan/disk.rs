@@ -110,6 +110,7 @@ mod tests {
             cells: 1000,
             genes: 200,
             kept_bytes: 77,
+            modified_ns: 0,
             staged: true,
             stamp: None,
             scored: None,

@@ -20,6 +20,8 @@ pub struct Input {
     /// Absolute.
     pub path: PathBuf,
     pub bytes: u64,
+    /// Time of last change, in nanoseconds since 1970.
+    pub modified_ns: i64,
     pub cells: usize,
     pub genes: usize,
     /// What an embedding of it takes over, at least: `obs` and `obsm`.
@@ -86,6 +88,7 @@ fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
         role,
         id,
         bytes: metadata.len(),
+        modified_ns: metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec()),
         cells: data.n_obs(),
         genes: data.n_vars(),
         kept_bytes: data.kept_bytes(),
@@ -278,6 +281,7 @@ mod tests {
             cells: 0,
             genes: 0,
             kept_bytes: 0,
+            modified_ns: 0,
             staged: true,
             stamp: None,
             scored: None,

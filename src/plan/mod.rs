@@ -94,6 +94,10 @@ pub struct Plan {
     pub strict: bool,
     /// Goes on from this run.
     pub resume: Option<PathBuf>,
+    /// This run has done it all, and nothing has changed since.
+    pub done_by: Option<PathBuf>,
+    /// The work directory stays when the run has gone well.
+    pub keep_work: bool,
     pub warnings: Vec<String>,
     /// Why this build cannot run it.
     pub unavailable: Option<String>,
@@ -197,6 +201,8 @@ impl Plan {
             typed: request.typed.clone(),
             strict: request.strict,
             resume: None,
+            done_by: None,
+            keep_work: context.settings.keep_work.value,
             warnings,
         };
         plan.disk = Disk::of(&plan, profile, &parameters.values, context.settings);

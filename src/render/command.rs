@@ -39,7 +39,7 @@ pub fn script(
     arguments: &[OsString],
     program: &Path,
 ) -> Vec<u8> {
-    let mut text = b"#!/usr/bin/env bash\n# Runs this run again by hand; add -resume to reuse its finished tasks.\nset -e\ncd ".to_vec();
+    let mut text = b"#!/usr/bin/env bash\n# Runs this run again by hand; -resume reuses the tasks whose work is still there.\nset -e\ncd ".to_vec();
     text.extend(shell::word(directory.as_os_str()));
     text.push(b'\n');
     for (name, value) in variables {

@@ -11,7 +11,7 @@ pub mod units;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use follow::Follower;
 pub use read::{parse, read};
@@ -88,6 +88,12 @@ impl fmt::Display for Status {
 impl Serialize for Status {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Status {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Status, D::Error> {
+        String::deserialize(deserializer).map(|word| Status::parse(&word))
     }
 }
 

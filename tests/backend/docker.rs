@@ -82,7 +82,7 @@ print("seen", os.getuid(), space.f_blocks * space.f_frsize >> 30, os.path.exists
       os.path.isdir(spec["weights"]), os.access(spec["weights"], os.W_OK), os.access(spec["cache"], os.W_OK))
 "#;
     let method = Method { image: &image, does, ..Method::default() };
-    let done = embed(&place, &method, &[]);
+    let done = embed(&place, &method, &["--keep-work"]);
     done.expect(0);
     let result = place.join("results/embeddings/mine/pbmc_700.h5ad");
     assert_eq!(done.stdout, format!("{}\n", result.display()));
@@ -107,13 +107,13 @@ fn backend_docker_resumption_knows_the_script() {
     let place = workspace();
     let image = image();
     let mut method = Method { image: &image, ..Method::default() };
-    embed(&place, &method, &[]).expect(0);
+    embed(&place, &method, &["--keep-work"]).expect(0);
     std::fs::remove_dir_all(place.join("results")).unwrap();
-    let again = embed(&place, &method, &["--resume"]);
+    let again = embed(&place, &method, &["--resume", "--keep-work"]);
     assert!(again.expect(0).stderr.contains("reused"), "{}", again.stderr);
     std::fs::remove_dir_all(place.join("results")).unwrap();
     method.does = "print('changed')";
-    let changed = embed(&place, &method, &["--resume"]);
+    let changed = embed(&place, &method, &["--resume", "--keep-work"]);
     assert!(!changed.expect(0).stderr.contains("reused"), "{}", changed.stderr);
 }
 

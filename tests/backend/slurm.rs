@@ -127,7 +127,7 @@ fn backend_slurm_gives_a_gpu_to_a_method_that_needs_one() {
     let place = workspace("");
     let does = r#"print("seen", os.environ.get("CUDA_VISIBLE_DEVICES"))"#;
     let method = Method { gpu: true, does, ..Method::default() };
-    embed(&place, &method, &[]).expect(0);
+    embed(&place, &method, &["--keep-work"]).expect(0);
     let script = submission(&place);
     for line in ["#SBATCH --gres=gpu:1\n", "#SBATCH -t 01:00:00\n", "#SBATCH --mem 16455M\n"] {
         assert!(script.contains(line), "{line}: {script}");
@@ -139,7 +139,7 @@ fn backend_slurm_gives_a_gpu_to_a_method_that_needs_one() {
     assert!(place.json(&["cost"])["totals"]["gpu_hours"].as_f64().unwrap() > 0.0);
 
     let cpu = Method { gpu: false, does: r#"assert "CUDA_VISIBLE_DEVICES" not in os.environ"#, ..method };
-    embed(&place, &cpu, &[]).expect(0);
+    embed(&place, &cpu, &["--keep-work"]).expect(0);
     assert!(!submission(&place).contains("--gres"), "{}", submission(&place));
 }
 

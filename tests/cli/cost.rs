@@ -113,3 +113,47 @@ fn runs_of_the_workspace_by_name_or_the_newest() {
     assert!(world.here().join("runs/embed/one/cost.json").is_file());
     world.refuses(&["cost", "two"], 3, &["two is neither a run nor a trace file", "scfoundry runs"]);
 }
+
+/// What only the work directories told is in the run's own record of its cost.
+#[test]
+fn a_run_without_its_work_still_knows_its_cost() {
+    let world = World::with_workspace("none");
+    let row = "task_id\thash\tname\tstatus\texit\trealtime\tcpus\n1\tab/123456\tEMBED (x)\tCOMPLETED\t0\t3600000\t2";
+    let usage = r#"{"kind": "kernel", "cells": 80, "peak_rss_bytes": 1048576, "device": "NVIDIA T4"}"#;
+    let engine = format!(
+        "#!/bin/sh\nmkdir -p work/ab/123456\necho '{usage}' > work/ab/123456/usage.json\nprintf '{row}\\n' > trace.txt\n"
+    );
+    let engine = world.script("engine", &engine.replace('\t', "\\t"));
+    std::os::unix::fs::symlink("/bin/mkdir", world.root().join("bin/mkdir")).unwrap();
+    let mut command = world.command(&["embed", "--method", "pca", "--data", &data(), "--run-name", "one"]);
+    command.env("SCFOUNDRY_NEXTFLOW", engine);
+    Ended::of(command);
+    let run = world.here().join("runs/embed/one");
+    let before = world.json(&["cost", "one"]);
+    assert_eq!(before["tasks"][0]["cells"], 80, "{before:#}");
+    world.run(&["clean", "--work"]).succeeded();
+    assert!(!run.join("work").exists());
+    assert_eq!(world.json(&["cost", "one"]), before);
+    let text = world.run(&["cost"]).succeeded().stdout;
+    assert!(text.contains("1.0 MiB") && text.contains("GPU-hours: 1.000"), "{text}");
+
+    world.write("here/scfoundry.toml", "[rates]\ncurrency = \"EUR\"\ncpu_hour = 1.0\ngpu_hour = 5.0\n");
+    let text = world.run(&["cost"]).succeeded().stdout;
+    assert!(text.contains("price: 7.00 EUR"), "{text}");
+    let changed = |path: &str, from: &str, to: &str| {
+        let path = run.join(path);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "no {from} in {text}");
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+    };
+    // The engine was run again by hand.
+    changed("trace.txt", "123456", "654321");
+    assert_eq!(world.json(&["cost", "one"])["tasks"][0]["cells"], Value::Null);
+    changed("trace.txt", "654321", "123456");
+    assert_eq!(world.json(&["cost", "one"])["tasks"][0]["cells"], 80);
+    // A run that has not ended has not written its cost.
+    changed("run.json", "\"failed\"", "\"running\"");
+    changed("run.json", "\"pid_started\": ", "\"pid_started\": 1");
+    assert_eq!(world.json(&["runs"])["runs"][0]["status"], "lost");
+    assert_eq!(world.json(&["cost", "one"])["tasks"][0]["cells"], Value::Null);
+}

@@ -7,6 +7,7 @@
 
 mod batch_size;
 mod clean;
+mod cleanup;
 mod containers;
 mod cost;
 mod doctor;
@@ -18,10 +19,12 @@ mod output;
 mod parameters;
 mod passthrough;
 mod refusals;
+mod resume;
 mod runs;
 mod settings;
 mod signals;
 mod slurm;
 mod transfer;
+mod works;
 mod workspaces;
 mod world;

@@ -96,7 +96,7 @@ fn the_script_runs_it_again() {
 fn resume_goes_on_from_the_run_with_the_same_input() {
     let world = World::new();
     std::os::unix::fs::symlink("/bin/mkdir", world.root().join("bin/mkdir")).unwrap();
-    let history = "mkdir -p .nextflow; printf 'now\\t1s\\tname\\tOK\\tabc\\t%s\\tcommand\\n' \"$SESSION\" > .nextflow/history";
+    let history = "mkdir -p .nextflow/cache; printf 'now\\t1s\\tname\\tOK\\tabc\\t%s\\tcommand\\n' \"$SESSION\" > .nextflow/history";
     let engine = world.script(
         "engine",
         &format!("#!/bin/sh\n[ \"$SESSION\" ] && {{ {history}; }}\nexec {} \"$@\"\n", stand_in()),

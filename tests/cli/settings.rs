@@ -70,6 +70,11 @@ fn info_shows_where_each_value_comes_from() {
     assert!(line("outdir").ends_with("(default)"), "{text}");
     assert!(line("gpu").ends_with("(nextflow.config)"), "{text}");
     assert!(line("rates").contains("EUR"), "{text}");
+    assert!(line("keep_work").contains("false  (default)"), "{text}");
+    let mut command = world.command(&["info", "--json"]);
+    command.env("SCFOUNDRY_KEEP_WORK", "true");
+    let setting = Ended::of(command).document()["settings"]["keep_work"].clone();
+    assert_eq!(setting, json!({ "value": true, "from": "environment", "where": "SCFOUNDRY_KEEP_WORK" }));
 }
 
 #[test]

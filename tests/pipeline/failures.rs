@@ -180,3 +180,26 @@ fn engine_full_disk_is_one_error_and_no_file() {
     done.expect(0);
     assert!(done.stderr.contains("reused"), "{}", done.stderr);
 }
+
+#[test]
+#[ignore = "engine: runs the main job whose work directory is held fast"]
+fn engine_work_that_cannot_be_removed_is_a_warning() {
+    let place = Place::new();
+    place.write("held.config", "process.afterScript = 'mkdir held && mount -t tmpfs none held'\n");
+    let inside = place.command(&["embed", "--method", "pca", "--config", "held.config", "--data"]);
+    let mut command = Command::new("unshare");
+    command.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" });
+    command.arg(inside.get_program()).args(inside.get_args()).arg(demo());
+    surround(&mut command, place.root());
+    let done = Done::of(&command.output().unwrap());
+    done.expect(0);
+    assert!(done.stderr.contains("warning: the run went well, but some of its work"), "{}", done.stderr);
+    assert!(Path::new(done.stdout.trim_end()).is_file());
+    let run = place.newest();
+    assert_eq!(place.runs()[0]["status"], "ok");
+    assert!(!run.join("work").exists() && run.join(".removing-work").is_dir());
+    assert!(!run.join("outputs").exists());
+    // The next removal takes it along, since nothing holds it any more.
+    place.run(&["clean", "--work"]).expect(0);
+    assert!(!run.join(".removing-work").exists());
+}

@@ -37,9 +37,12 @@ fn engine_geometry_of_the_demo() {
         assert!(phase["seconds"].as_f64().unwrap() >= 0.0 && phase["peak_rss_bytes"].as_u64().unwrap() > 0);
     }
     let first = std::fs::read(&files[0]).unwrap();
-    place.command(&arguments).env("RAYON_NUM_THREADS", "1").output().unwrap();
+    place.command(&arguments).arg("--keep-work").env("RAYON_NUM_THREADS", "1").output().unwrap();
     assert_eq!(std::fs::read(&files[0]).unwrap(), first, "another run and one thread give the same bytes");
+    // Else there would be nothing to do.
+    std::fs::remove_file(&files[2]).unwrap();
     place.run(&[&arguments[..], &["--resume"]].concat()).expect(0);
+    assert_eq!(lines(&files[2]), lines(&files[0]));
     let rows = trace(&place.newest().join("trace.txt"));
     assert!(rows.len() == 2 && rows.iter().all(|row| row["status"] == "CACHED"), "{rows:?}");
 }

@@ -22,7 +22,8 @@ fn record(run: &Path) -> Value {
 #[ignore = "engine: runs the main job three times"]
 fn engine_main_job_and_its_resumption() {
     let place = Place::new();
-    let done = place.run(&arguments(&["--", "-with-trace", "trace.txt", "-with-report", "report.html"]));
+    let reports = ["--keep-work", "--", "-with-trace", "trace.txt", "-with-report", "report.html"];
+    let done = place.run(&arguments(&reports));
     done.expect(0);
     let result = place.join("results/embeddings/pca/pbmc_700.h5ad");
     assert_eq!(done.stdout, format!("{}\n", result.display()), "stdout holds the result and nothing else");
@@ -45,6 +46,8 @@ fn engine_main_job_and_its_resumption() {
     let cost = std::fs::read(first.join("cost.json")).unwrap();
 
     for resume in [&["--resume", "--", "-with-trace", "own.txt"][..], &["--", "-resume"]] {
+        // Else there would be nothing to do.
+        std::fs::remove_file(&result).unwrap();
         let done = place.run(&arguments(resume));
         done.expect(0);
         assert_eq!(done.stdout, format!("{}\n", result.display()));
@@ -88,6 +91,7 @@ fn engine_hostile_names_come_through() {
     }
     // What the shell would take for the first file, were the brackets not kept from it.
     std::fs::copy(demo(), place.join("data/my data 1.h5ad")).unwrap();
+    words.push("--keep-work".to_owned());
     let document = place.json(&words);
     let outputs: Vec<PathBuf> =
         document["outputs"].as_array().unwrap().iter().map(|path| path.as_str().unwrap().into()).collect();
@@ -101,6 +105,8 @@ fn engine_hostile_names_come_through() {
     }
     assert_eq!(trace(&place.newest().join("trace.txt")).len(), names.len());
     words.push("--resume".to_owned());
+    assert_eq!(place.json(&words)["computed"], false);
+    std::fs::remove_file(&outputs[0]).unwrap();
     place.json(&words);
     assert!(trace(&place.newest().join("trace.txt")).iter().all(|row| row["status"] == "CACHED"));
 

@@ -10,7 +10,7 @@ const LAYOUTS: [&str; 4] = ["a06_csr_int32", "a06_csc_int64", "a06_dense", "a06_
 const LOOP: &str = r#"
 for i in 1 2; do
     for name in "${@:3}"; do
-        "$1" embed --method pca --data "$2/$name.h5ad" --outdir "out$i" >"$name.$i.out" 2>"$name.$i.err" &
+        "$1" embed --method pca --data "$2/$name.h5ad" --outdir "out$i" --keep-work >"$name.$i.out" 2>"$name.$i.err" &
     done
 done
 failed=0
