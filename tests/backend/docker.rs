@@ -110,11 +110,11 @@ fn backend_docker_resumption_knows_the_script() {
     embed(&place, &method, &["--keep-work"]).expect(0);
     std::fs::remove_dir_all(place.join("results")).unwrap();
     let again = embed(&place, &method, &["--resume", "--keep-work"]);
-    assert!(again.expect(0).stderr.contains("reused"), "{}", again.stderr);
+    assert!(again.expect(0).stderr.contains("reused from"), "{}", again.stderr);
     std::fs::remove_dir_all(place.join("results")).unwrap();
     method.does = "print('changed')";
     let changed = embed(&place, &method, &["--resume", "--keep-work"]);
-    assert!(!changed.expect(0).stderr.contains("reused"), "{}", changed.stderr);
+    assert!(!changed.expect(0).stderr.contains("reused from"), "{}", changed.stderr);
 }
 
 #[test]
