@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
 use super::group::{self, Group};
+
+/// How long a leader that has just been killed may take to be gone.
+const DYING: Duration = Duration::from_secs(1);
 
 /// Ends the process groups that lost their leader, the engine, and work below `directory`; gives the number of directories
 /// in which something has been ended. Where there is no `/proc`, nothing is found.
@@ -13,7 +17,14 @@ use super::group::{self, Group};
 /// A shell that somebody has opened there leads its own group and is left alone.
 pub fn end_orphans(directory: &Path) -> usize {
     let mut places = 0;
-    for (leader, found) in orphans(directory) {
+    let deadline = Instant::now() + DYING;
+    let mut found = groups(directory);
+    // An engine that is being killed lets go of its files before it is gone.
+    while found.keys().any(|leader| is_alive(*leader)) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+        found = groups(directory);
+    }
+    for (leader, found) in found.into_iter().filter(|(leader, _)| !is_alive(*leader)) {
         let group = Group::led_by(leader);
         group.sweep();
         // Those of another user stay.
@@ -22,8 +33,8 @@ pub fn end_orphans(directory: &Path) -> usize {
     places
 }
 
-/// The leaders that are gone, with the directories their groups work in.
-fn orphans(directory: &Path) -> HashMap<Pid, BTreeSet<PathBuf>> {
+/// The leaders of the groups that work below the directory, with the directories they work in; not our own.
+fn groups(directory: &Path) -> HashMap<Pid, BTreeSet<PathBuf>> {
     let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let own = rustix::process::getpgrp();
     let mut found: HashMap<Pid, BTreeSet<PathBuf>> = HashMap::new();
@@ -34,7 +45,6 @@ fn orphans(directory: &Path) -> HashMap<Pid, BTreeSet<PathBuf>> {
         let leader = place.is_some().then(stat).flatten().and_then(|stat| group::alive_in_group(&stat));
         if let (Some(place), Some(leader)) = (place, leader.and_then(Pid::from_raw))
             && leader != own
-            && !is_alive(leader)
         {
             found.entry(leader).or_default().insert(place);
         }
@@ -52,7 +62,6 @@ fn is_alive(process: Pid) -> bool {
 mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
-    use std::time::Duration;
 
     use super::*;
 
