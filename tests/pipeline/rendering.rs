@@ -83,7 +83,7 @@ fn expected(document: &Value) -> Vec<(String, Value)> {
 #[test]
 #[ignore = "engine: reads all configurations at once"]
 fn engine_reads_every_configuration_as_it_was_meant() {
-    let place = Place::named("it's \\ `id` \"q\" γδ 🧬");
+    let place = Place::named("it's (a) & b γδ 🧬");
     let catalogue = Catalogue::builtin().unwrap();
     // Small: it is opened for every plan.
     let data = case("a06_csr_int32.h5ad");
@@ -182,7 +182,7 @@ fn engine_previews_every_pipeline() {
 #[test]
 #[ignore = "engine: reads the configuration of a workspace with a hostile name"]
 fn engine_reads_the_workspace_through_the_run() {
-    let place = Place::named("it's \\ `id` γδ");
+    let place = Place::named("it's (a) & b γδ");
     place.run(&["init", ".", "--runtime", "docker", "--gpu-id", "0,1"]).expect(0);
     let document = place.json(&words(Task::Embed, "scgpt", demo().to_str().unwrap()));
     place.write("read/nextflow.config", document["nextflow_config"].as_str().unwrap());
