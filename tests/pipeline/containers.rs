@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::place::{Done, Place, demo, nextflow, path_with};
+use crate::place::{Done, Place, case, demo, nextflow, path_with};
 
 const PIPELINE: &str = r#"
 process EMBED {
@@ -92,6 +92,40 @@ fn engine_docker_is_told_of_no_card_by_tasks_without_gpu() {
     assert_eq!(values(&words, "-u").len(), 1, "{words:?}");
     // Native work has no container, although docker is on.
     assert_eq!(told("docker", "pca", "0").0, Vec::<String>::new());
+}
+
+/// Cases D01, D03, D05 and C13, row by row: what `docker` is told by the script that Nextflow writes.
+#[test]
+#[ignore = "engine: starts tasks in a stand-in for docker, a row of the table each"]
+fn engine_docker_holds_to_every_row_of_the_table() {
+    let table = std::fs::read_to_string(case("d_gpu_flags.tsv")).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        let [command, "docker", must, must_not] = row[..] else { panic!("{row:?}") };
+        let (method, gpu) = match command {
+            "(no --gpu) --method pca" => ("pca", None),
+            "--gpu 0 benchmark" => ("seurat_cca", Some("0")),
+            other => ("scgpt", other.strip_prefix("--gpu ")),
+        };
+        let (words, _) = told("docker", method, gpu.unwrap_or("0"));
+        let gpus = values(&words, "--gpus");
+        match must {
+            text if text.contains("exactly \"device=0,1\"") => {
+                assert_eq!(gpus, ["\"device=0,1\""], "{words:?}")
+            }
+            text if text.contains("device=0 ") => assert_eq!(gpus, ["device=0"], "{words:?}"),
+            text if text.contains("together") => {
+                assert!(gpus.len() == 1 && values(&words, "-u").len() == 1, "{words:?}");
+                assert!(words.iter().any(|word| word.starts_with("--shm-size=")), "{words:?}");
+            }
+            text if text.contains("no --gpu") || text.contains("no GPU flag") => {
+                assert!(gpus.is_empty() && !words.iter().any(|word| word.contains("device=")), "{words:?}");
+            }
+            other => panic!("a row that is not understood: {other}"),
+        }
+        assert!(!gpus.contains(&"all") && !gpus.contains(&"device=0,1"), "{must_not}: {words:?}");
+    }
 }
 
 #[test]

@@ -152,3 +152,24 @@ fn engine_main_job_needs_no_network() {
     done.expect(0);
     assert_eq!(embedding(Path::new(done.stdout.trim_end())).0, 50);
 }
+
+/// Case C05.
+#[test]
+#[ignore = "engine: runs twice with the trace in the same place"]
+fn engine_a_trace_that_is_there_is_no_obstacle() {
+    let place = Place::new();
+    let (data, file) = (demo(), place.join("trace of mine.txt"));
+    let line = ["embed", "--method", "pca", "--keep-work", "--data", data.to_str().unwrap()];
+    let with_trace = |more: &[&str]| {
+        place.run(&[&line[..], more, &["--", "-with-trace", file.to_str().unwrap()]].concat()).expect(0);
+        place.newest()
+    };
+    let first = with_trace(&[]);
+    std::fs::remove_dir_all(place.join("results")).unwrap();
+    let second = with_trace(&["--resume"]);
+    assert_ne!(first, second);
+    let status = |run: &Path| trace(&run.join("trace.txt"))[0]["status"].clone();
+    assert_eq!((status(&first), status(&second)), ("COMPLETED".to_owned(), "CACHED".to_owned()));
+    let cost = place.json(&["cost", first.to_str().unwrap()]);
+    assert_eq!((&cost["totals"]["executed"], &cost["totals"]["cached"]), (&1.into(), &0.into()));
+}
