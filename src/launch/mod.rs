@@ -24,13 +24,13 @@ use crate::settings::Settings;
 use crate::trace::{self, Trace};
 use crate::ui::Ui;
 use crate::workspace::{Cluster, Partition, Workspace};
-pub use leftovers::end as end_leftovers;
-pub use space::check as check_space;
-pub use trial::{Seen, Tried, attempt};
-
 use failure::Evidence;
 use progress::Progress;
+
+pub use leftovers::end as end_leftovers;
 pub use session::TASK_CACHE;
+pub use space::check as check_space;
+pub use trial::{Seen, Tried, attempt};
 
 /// A run that has ended, well or not.
 pub struct Finished {
