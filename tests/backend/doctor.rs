@@ -37,7 +37,7 @@ fn assert_nothing_left(place: &Place) {
 
 #[test]
 #[ignore = "backend: doctor runs a task in a Docker container"]
-fn backend_doctor_proves_the_engine_with_a_task() {
+fn backend_doctor_proves_the_runtime_with_a_task() {
     let place = workspace();
     let image = image("SCFOUNDRY_TEST_IMAGE");
     let done = place.run(&["doctor", "--container", "--json", "--image", &image]);

@@ -154,7 +154,7 @@ fn docker(place: &Place) -> String {
 
 #[test]
 #[ignore = "backend: kills the engine while a container runs"]
-fn backend_docker_container_of_a_killed_engine_is_ended() {
+fn backend_docker_container_of_a_killed_nextflow_is_ended() {
     let place = workspace();
     let child = start(&place, &docker(&place));
     assert!(wait_for(90, || !containers(&place).is_empty()), "no container");
