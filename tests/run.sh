@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run the tests: tests/run.sh [GROUP…], all groups but backend by default. Brings by name what they need.
+# Run the tests: tests/run.sh [GROUP…], all groups but models and backend by default. Brings by name what they need.
 #
 #   fmt      cargo fmt --check
 #   clippy   no warning in any target
@@ -7,6 +7,7 @@
 #   judge    results against Python's anndata, scanpy and scikit-learn (tests/judge/requirements.txt, in .venv)
 #   engine   through real Nextflow, kept with its Java under target/test-cache
 #   chaos    50 runs through it, each killed at a random moment and resumed (about 5 minutes)
+#   models   the runners of models on the CPU, with torch in .venv-models and Seurat (only when named: 2.6 GB and 700 MB)
 #   backend  on a real SLURM, Docker and Podman, brought by tests/backends/ (only when named; needs root and Debian)
 #
 # The last line counts all groups: "N passed, M failed". A check, and a group that could not run, counts as one test.
@@ -56,7 +57,7 @@ unit() {
     cargo_test unit
     # `driver` is no test of its own: others start it.
     local stray
-    stray=$(cargo test --locked -- --ignored --list 2>/dev/null | awk '/: test$/ && !/judge_|engine_|chaos_|backend_|^driver::driver:/')
+    stray=$(cargo test --locked -- --ignored --list 2>/dev/null | awk '/: test$/ && !/judge_|engine_|chaos_|models_|backend_|^driver::driver:/')
     [[ -z $stray ]] || fail "ignored tests that no group runs: $stray"
 }
 
@@ -104,6 +105,14 @@ with_engine() {
     fi
 }
 
+models() {
+    if bash tests/models/environment.sh "$root/.venv-models"; then
+        SCFOUNDRY_TEST_MODELS=$root/.venv-models with_engine models --ignored models_ --test-threads 2
+    else
+        fail 'models: .venv-models could not be made'
+    fi
+}
+
 # The services end with the group, however it ends.
 backend() (
     local service exports
@@ -127,7 +136,7 @@ run_group() {
     case $1 in
         fmt) check cargo fmt --check ;;
         clippy) check cargo clippy --locked --all-targets -- -D warnings ;;
-        unit | judge) "$1" ;;
+        unit | judge | models) "$1" ;;
         engine) with_engine engine --ignored engine_ ;;
         chaos) with_engine chaos --ignored --nocapture chaos_ ;;
         backend) run_backend ;;
@@ -148,7 +157,12 @@ need_for_group() {
         judge)
             python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv)
             ;;
-        engine | chaos | backend)
+        engine | chaos | models | backend)
+            if [[ $1 == models ]]; then
+                python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv)
+                # A package of R has no command: dpkg knows it.
+                dpkg -s r-cran-seurat r-cran-hdf5r >/dev/null 2>&1 || wanted+=(r-base-core r-cran-seurat r-cran-hdf5r)
+            fi
             need mvn maven
             need ps procps
             python3 -m pip --version >/dev/null 2>&1 || wanted+=(python3-pip)
@@ -159,10 +173,10 @@ need_for_group() {
 (($#)) || set -- fmt clippy unit judge engine chaos
 for group; do
     case $group in
-        fmt | clippy | unit | judge | engine | chaos | backend) need_for_group "$group" ;;
+        fmt | clippy | unit | judge | engine | chaos | models | backend) need_for_group "$group" ;;
         *)
             echo "error: group \"$group\" is unknown" >&2
-            echo 'hint: the groups are fmt, clippy, unit, judge, engine, chaos and backend' >&2
+            echo 'hint: the groups are fmt, clippy, unit, judge, engine, chaos, models and backend' >&2
             exit 2
             ;;
     esac

@@ -2,6 +2,8 @@
 
 pub mod check;
 pub mod classify;
+pub mod genept;
+pub mod harmony;
 pub mod pca;
 
 #[cfg(test)]
@@ -13,7 +15,7 @@ pub mod score;
 pub mod kmeans;
 pub mod neighbours;
 mod parts;
-mod sample;
+pub(crate) mod sample;
 mod tiles;
 
 pub mod agreement;
@@ -34,5 +36,15 @@ pub mod geometry;
 pub mod tasks;
 
 /// The kernels of this build, as the pipeline calls them.
-pub const NAMES: [&str; 8] =
-    ["pca", "pca-project", "check", "classify", "benchmark", "rank", "geometry", "tabulate"];
+pub const NAMES: [&str; 10] = [
+    "pca",
+    "pca-project",
+    "harmony",
+    "genept",
+    "check",
+    "classify",
+    "benchmark",
+    "rank",
+    "geometry",
+    "tabulate",
+];

@@ -1,7 +1,7 @@
 //! Seeded samples of cells.
 
 /// Distinct numbers below `cells`, ascending: `count` of them, or all.
-pub(super) fn distinct(cells: usize, count: usize, seed: u64) -> Vec<u32> {
+pub(crate) fn distinct(cells: usize, count: usize, seed: u64) -> Vec<u32> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut left = count.min(cells);
     let mut drawn = Vec::with_capacity(left);
@@ -15,7 +15,7 @@ pub(super) fn distinct(cells: usize, count: usize, seed: u64) -> Vec<u32> {
 }
 
 /// Keeps `count` of `members`, each as likely, in a random order; all if there are no more.
-pub(super) fn keep<T>(members: &mut Vec<T>, count: usize, random: &mut fastrand::Rng) {
+pub(crate) fn keep<T>(members: &mut Vec<T>, count: usize, random: &mut fastrand::Rng) {
     // The first places of a shuffle.
     for place in 0..count.min(members.len()) {
         let other = random.usize(place..members.len());

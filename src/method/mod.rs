@@ -10,12 +10,14 @@ mod honours;
 mod nearest;
 mod parse;
 mod profile;
+mod runners;
 
 pub use catalogue::{Catalogue, Origin};
 pub use honours::MethodOption;
 pub use nearest::nearest;
 pub use parse::parse_profile;
 pub use profile::*;
+pub use runners::{SHARED as SHARED_RUNNER_FILES, built_in as built_in_runner};
 
 #[cfg(test)]
 mod tests;

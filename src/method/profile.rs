@@ -144,6 +144,22 @@ pub struct Profile {
     pub notes: Vec<String>,
 }
 
+/// Columns of var that hold gene names by custom, looked at before the others.
+pub const GENE_COLUMNS: [&str; 12] = [
+    "feature_name",
+    "gene_symbol",
+    "gene_symbols",
+    "gene_name",
+    "gene_names",
+    "gene_short_name",
+    "symbol",
+    "gene_ids",
+    "gene_id",
+    "ensembl_id",
+    "feature_id",
+    "ensembl",
+];
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Genes {

@@ -51,10 +51,11 @@ const FINETUNE: [(&str, u32, Option<u32>, Option<u32>); 9] = [
 ];
 
 /// Further parameters with their defaults; `-` is none.
-const PARAMETERS: [(&str, &[(&str, &str)]); 17] = [
+const PARAMETERS: [(&str, &[(&str, &str)]); 18] = [
+    // Ours: the known command reads 200.
+    ("c2s", &[("n_genes", "200")]),
     ("cellama", &[("top_k", "30"), ("cellama_finetuned_top_k", "30")]),
     ("geneformer", &[("geneformer_nproc", "1")]),
-    ("genept", &[("ntrunc", "30")]),
     ("scbert", &[("bin_num", "5")]),
     ("sccello", &[("sccello_tokenize_num_proc", "1")]),
     (
@@ -67,6 +68,8 @@ const PARAMETERS: [(&str, &[(&str, &str)]); 17] = [
         ],
     ),
     ("scimilarity", &[("scimilarity_use_gpu", "true")]),
+    // Ours: the known command draws anew in each run.
+    ("scgpt", &[("scgpt_seed", "0")]),
     ("scprint", &[("max_len", "4000"), ("how", "random expr"), ("scprint_num_workers", "0")]),
     ("uce", &[("nlayers", "33")]),
     ("scvi", &[("scvi_use_gpu", "true")]),
@@ -103,14 +106,14 @@ const PLACE: [(&str, Category, Option<&str>, bool, u32); 22] = [
     ("scprint", Category::ZeroShot, Some("housy17/scprint:latest"), true, 256),
     ("uce", Category::ZeroShot, Some("housy17/uce:latest"), true, 1280),
     ("scimilarity", Category::ZeroShot, Some("housy17/scimilarity:latest"), true, 128),
-    ("genept", Category::ZeroShot, Some("housy17/genept:latest"), false, 1536),
+    ("genept", Category::ZeroShot, None, false, 1536),
     ("scgpt", Category::ZeroShot, Some("housy17/scgpt:0.2.4"), true, 512),
     ("scgpt_integrated", Category::Integration, Some("housy17/scgpt:0.2.4"), true, 512),
     ("novae", Category::ZeroShot, Some("housy17/novae:1.0.0"), true, 64),
     ("scvi", Category::Reference, Some("scverse/scvi-tools:py3.11-cu12-runtime-stable"), true, 50),
     ("scvi_denovo", Category::Integration, Some("scverse/scvi-tools:py3.11-cu12-runtime-stable"), true, 30),
     ("pca", Category::Reference, None, false, 50),
-    ("harmony", Category::Integration, Some("satijalab/seurat:5.5.0"), false, 30),
+    ("harmony", Category::Integration, None, false, 30),
     ("seurat_cca", Category::Integration, Some("satijalab/seurat:5.5.0"), false, 30),
     ("seurat_rpca", Category::Integration, Some("satijalab/seurat:5.5.0"), false, 30),
 ];

@@ -1,7 +1,7 @@
 //! What the genes are called against what the method looks up.
 
 use crate::h5ad::{Column, Frame};
-use crate::method::{GeneIds, Profile, Species};
+use crate::method::{GENE_COLUMNS, GeneIds, Profile, Species};
 
 use super::cells::Duplicates;
 use super::facts::GeneNameFacts;
@@ -9,22 +9,6 @@ use super::identify::{GeneNames, NameKind};
 use super::report::{Finding, Level};
 use super::scan::Scan;
 use super::wording::{counted, listed, quoted};
-
-/// Columns of var that hold gene names by custom, looked at before the others.
-const CUSTOMARY: [&str; 12] = [
-    "feature_name",
-    "gene_symbol",
-    "gene_symbols",
-    "gene_name",
-    "gene_names",
-    "gene_short_name",
-    "symbol",
-    "gene_ids",
-    "gene_id",
-    "ensembl_id",
-    "feature_id",
-    "ensembl",
-];
 
 /// A column of var that could serve as the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -338,8 +322,9 @@ fn cut_to_fewer(genes: usize, raw_genes: usize) -> Option<Finding> {
 /// A column that cannot be read is passed over: nobody asked for it.
 fn name_columns(var: &Frame) -> Vec<NameColumn> {
     let mut columns: Vec<&String> = var.column_names().iter().collect();
-    let rank =
-        |name: &&String| CUSTOMARY.iter().position(|customary| customary == name).unwrap_or(CUSTOMARY.len());
+    let rank = |name: &&String| {
+        GENE_COLUMNS.iter().position(|customary| customary == name).unwrap_or(GENE_COLUMNS.len())
+    };
     columns.sort_by_key(rank);
     let kind = |name: &String| match kind_of_column(&var.column(name).ok()?)? {
         kind @ (NameKind::Symbols | NameKind::Ensembl) => Some(NameColumn { column: name.clone(), kind }),

@@ -22,7 +22,7 @@ mod dual;
 mod eigen;
 mod gram;
 mod model;
-mod normalize;
+pub(super) mod normalize;
 mod progress;
 mod projection;
 mod scaling;

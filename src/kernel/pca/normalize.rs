@@ -9,7 +9,7 @@ const SMALL_COUNTS: usize = 32;
 ///
 /// As in scanpy's `normalize_total`, a cell without counts is divided by one and stays zero.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Depth(f64);
+pub(in super::super) struct Depth(f64);
 
 impl Depth {
     pub fn of(counts: &[f64], target_sum: f64) -> Self {
@@ -23,7 +23,7 @@ impl Depth {
 }
 
 /// `log1p` of normalised counts of one cell, each small count computed once.
-pub(super) struct Logs {
+pub(in super::super) struct Logs {
     depth: Depth,
     small: [f64; SMALL_COUNTS],
 }

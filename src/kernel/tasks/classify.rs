@@ -43,12 +43,13 @@ pub struct ClassifySpec {
     knn_k: usize,
 }
 
-/// The report of a transfer, as JSON.
+/// The report of a transfer, as JSON; that of a prediction by a trained model has no classifier.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ReportDocument {
     pub schema: u32,
     pub method: String,
-    pub classifier: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classifier: Option<Kind>,
     pub label_key: String,
     pub classes: Vec<String>,
     /// What there is to say about fit and prediction.
@@ -180,7 +181,7 @@ fn write(
     let document = ReportDocument {
         schema: 1,
         method: meta.method.clone(),
-        classifier: meta.classifier,
+        classifier: Some(meta.classifier),
         label_key: spec.label_key.clone(),
         classes: meta.classes.clone(),
         notes,

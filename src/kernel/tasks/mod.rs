@@ -4,7 +4,10 @@ mod benchmark;
 mod classify;
 pub(super) mod embedding;
 pub mod fitted;
+mod gene_table;
+mod genept;
 mod geometry;
+mod harmony;
 mod labels;
 mod progress;
 mod project;
@@ -27,7 +30,9 @@ use crate::usage::{Phase, Usage};
 
 pub use benchmark::{benchmark, rank};
 pub use classify::{ReportDocument, classify};
+pub use genept::genept;
 pub use geometry::{geometry, tabulate};
+pub use harmony::harmony;
 pub use project::project;
 
 /// What the pca task is told.
@@ -54,24 +59,14 @@ fn default_components() -> usize {
 /// Embeds the cells of a file of raw counts by principal components.
 pub fn pca(spec: &PcaSpec, ui: &Ui) -> Result<()> {
     let data = open(&spec.data)?;
-    let counts = Counts { matrix: data.matrix(&Slot::X)?, data: &data };
     let params = pca::Params {
         n_top_genes: spec.pca_n_top_genes,
         n_comps: spec.pca_n_comps,
         ..pca::Params::default()
     };
-    let announce = |progress: pca::Progress| {
-        if progress.done == 0 {
-            ui.note(format_args!("pca: {}", progress.phase));
-        }
-    };
-    let (fit, scores) = pca::fit_transform(&counts, &params, &announce)?;
-    for note in &fit.notes {
-        ui.warn(note);
-    }
+    let (fit, scores) = components(&data, &params, "pca", ui)?;
     let model = &fit.model;
-    let genes: Vec<String> =
-        model.genes.iter().map(|gene| data.var().index()[*gene as usize].clone()).collect();
+    let genes = names_of(&data, model);
     if let Some(folder) = &spec.projection {
         project::save(folder, &genes, model)?;
     }
@@ -84,13 +79,38 @@ pub fn pca(spec: &PcaSpec, ui: &Ui) -> Result<()> {
     ];
     let embedding = EmbeddingRef { values: &scores, dims: model.n_comps(), uns: &uns };
     write_embedding(&spec.output, embedding, &data)?;
-    let phases = fit.seconds.iter().map(|(phase, seconds)| Phase {
+    usage(&data, phases_of(&fit), notes_of(&fit)).write(atomic::folder_of(&spec.output))
+}
+
+/// Fits the principal components of a file of raw counts, and says what there is to say of them.
+fn components(data: &H5ad, params: &pca::Params, method: &str, ui: &Ui) -> Result<(pca::Fit, Vec<f32>)> {
+    let counts = Counts { matrix: data.matrix(&Slot::X)?, data };
+    let announce = |progress: pca::Progress| {
+        if progress.done == 0 {
+            ui.note(format_args!("{method}: {}", progress.phase));
+        }
+    };
+    let (fit, scores) = pca::fit_transform(&counts, params, &announce)?;
+    fit.notes.iter().for_each(|note| ui.warn(note));
+    Ok((fit, scores))
+}
+
+/// The names of the genes that a model has kept.
+fn names_of(data: &H5ad, model: &pca::Model) -> Vec<String> {
+    model.genes.iter().map(|gene| data.var().index()[*gene as usize].clone()).collect()
+}
+
+fn phases_of(fit: &pca::Fit) -> Vec<Phase> {
+    let phase = |(phase, seconds): &(pca::Phase, f64)| Phase {
         name: phase.to_string(),
         seconds: *seconds,
         peak_rss_bytes: None,
-    });
-    let warnings = fit.notes.iter().map(ToString::to_string).collect();
-    usage(&data, phases.collect(), warnings).write(atomic::folder_of(&spec.output))
+    };
+    fit.seconds.iter().map(phase).collect()
+}
+
+fn notes_of(fit: &pca::Fit) -> Vec<String> {
+    fit.notes.iter().map(ToString::to_string).collect()
 }
 
 /// What the check task is told. Keys are absent unless the user gave them.
