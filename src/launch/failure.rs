@@ -1,5 +1,6 @@
 //! Whether a run went well, and if not, the one error that says why.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use crate::cost::{self, CostSummary, Facts};
@@ -30,9 +31,8 @@ pub struct Evidence<'a> {
 pub fn judge(plan: &Plan, run: &RunDir, evidence: Evidence<'_>) -> Option<Error> {
     let Evidence { outcome, trace, cost, published, unplaced } = evidence;
     if let Some(signal) = outcome.interrupted {
-        let number = u8::try_from(signal).unwrap_or(2);
         return Some(
-            Error::new(Kind::Signal(number), "the run was stopped")
+            Error::new(Kind::of_signal(signal), "the run was stopped")
                 .hint(format_args!("go on with `{}`", plan.typed.resume(&run.name()))),
         );
     }
@@ -70,12 +70,12 @@ fn unseen_end(plan: &Plan, tasks: &[TaskRecord]) -> Option<Error> {
 
 /// Failed tasks that no later attempt made good.
 fn unrepaired(tasks: &[TaskRecord]) -> Vec<&TaskRecord> {
-    let good = |name: &str| {
-        tasks
-            .iter()
-            .any(|task| task.name == name && matches!(task.status, Status::Completed | Status::Cached))
-    };
-    tasks.iter().filter(|task| task.status == Status::Failed && !good(&task.name)).collect()
+    let good: HashSet<&str> = tasks
+        .iter()
+        .filter(|task| matches!(task.status, Status::Completed | Status::Cached))
+        .map(|task| task.name.as_str())
+        .collect();
+    tasks.iter().filter(|task| task.status == Status::Failed && !good.contains(task.name.as_str())).collect()
 }
 
 fn failed_tasks(plan: &Plan, run: &RunDir, failed: &[&TaskRecord], first: &TaskRecord, all: usize) -> Error {

@@ -1,6 +1,9 @@
 //! From a plan to a finished run: workspace, engine, run directory, child process, results, cost.
 
+mod batch;
+mod cards;
 mod failure;
+mod images;
 mod leftovers;
 mod progress;
 mod runner;
@@ -11,13 +14,16 @@ mod trial;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use crate::atomic;
 use crate::completion;
 use crate::cost::{self, CostSummary, SummaryOptions};
 use crate::error::{Error, Kind, Result};
+use crate::gpu;
+use crate::history::{self, Entry};
 use crate::nextflow::{self, Event, Launch, Outcome};
-use crate::plan::{self, Gpus, Plan, Runtime};
+use crate::plan::{self, Plan, Runtime};
 use crate::render;
 use crate::rundir::{self, OutputState, Record, RunDir, Status};
 use crate::settings::Settings;
@@ -27,6 +33,7 @@ use crate::workspace::{Cluster, Partition, Workspace};
 use failure::Evidence;
 use progress::Progress;
 
+pub use images::Store as ImageStore;
 pub use leftovers::end as end_leftovers;
 pub use session::TASK_CACHE;
 pub use space::check as check_space;
@@ -46,8 +53,18 @@ pub struct Finished {
     pub cost: Option<CostSummary>,
     /// What the command ends with.
     pub error: Option<Error>,
+    /// What the history was given.
+    pub entry: Option<Entry>,
     /// While it is held no other process goes on from this run.
     pub claim: Option<File>,
+}
+
+/// The plan with the cards and the batch size that it would get now, for `--dry-run`. Nothing is taken.
+///
+/// # Errors
+/// There is no such card.
+pub fn foresee(plan: &Plan, settings: &Settings, ui: &Ui) -> Result<Plan> {
+    Ok(batch::settle(cards::foresee(plan, ui)?, settings, ui))
 }
 
 /// Runs the plan.
@@ -58,8 +75,11 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
     if plan.needs_engine_here() {
         plan::check_engine(plan.runtime)?;
     }
-    space::check(plan)?;
+    space::check(plan, images::to_pull(plan, ui).as_ref())?;
     let engine = nextflow::locate(&nextflow::Request::of(settings), ui)?;
+    let mut cards = cards::take(plan, ui)?;
+    let placed = cards.as_ref().map_or_else(|| plan.clone(), |cards| plan.on_cards(cards.numbers()));
+    let plan = &batch::settle(placed, settings, ui);
     prepare_workspace(workspace, ui)?;
     let run = RunDir::create(&workspace.runs(), plan.task, &plan.run_stem)?;
     let prepared = match Prepared::write(plan, &run, &engine) {
@@ -69,8 +89,17 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
             return Err(error);
         }
     };
-    ui.note(format_args!("run {}", run.path().display()));
+    if !plan.probe {
+        ui.note(format_args!("run {}", run.path().display()));
+        if let Some(batch) = &plan.batch {
+            ui.note(format_args!("batch size: {batch}"));
+        }
+    }
     let mut record = prepared.record.clone();
+    if let Some(cards) = &mut cards {
+        cards.belong_to(run.path());
+        record.cards.clone_from(&cards.taken);
+    }
     let origin = record.origin.clone().unwrap_or_else(|| run.path().to_owned());
     if plan.resume.is_some() {
         leftovers::end(&origin, ui);
@@ -86,6 +115,7 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
         output: Some(&run.join("nextflow.out")),
         raw: plan.nextflow_option("-ansi-log") == Some(Some("true")),
     };
+    let begun = Instant::now();
     let outcome = nextflow::run(started, &mut |event| match event {
         Event::Line(line) => progress.line(&line),
         Event::Tick => progress.tick(),
@@ -96,7 +126,29 @@ pub fn launch(plan: &Plan, workspace: &Workspace, settings: &Settings, ui: &Ui) 
     if outcome.as_ref().is_ok_and(Outcome::violent) {
         leftovers::end(&origin, ui);
     }
-    finish(plan, run, record, outcome, prepared, settings)
+    // Others may have them while the results are put in place.
+    drop(cards);
+    let wall_seconds = begun.elapsed().as_secs_f64();
+    let mut finished = finish(plan, run, record, outcome, prepared, settings)?;
+    finished.entry = remember(plan, &finished, wall_seconds, settings, ui);
+    Ok(finished)
+}
+
+/// Adds what the run cost to the history. The run has gone well either way.
+fn remember(
+    plan: &Plan,
+    finished: &Finished,
+    wall_seconds: f64,
+    settings: &Settings,
+    ui: &Ui,
+) -> Option<Entry> {
+    let cost = finished.cost.as_ref().filter(|_| finished.whole)?;
+    let entry = Entry::of(plan, cost, wall_seconds)?;
+    let kept = settings.history.as_ref().map(|history| history::keep(&history.value, &entry));
+    if let Some(Err(error)) = kept {
+        ui.warn(format_args!("what this run cost is not kept for estimates: {error}"));
+    }
+    Some(entry)
 }
 
 /// The engine's session of a run, which another run can go on from; none if it had not begun one.
@@ -125,7 +177,7 @@ fn prepare_workspace(workspace: &Workspace, ui: &Ui) -> Result<()> {
     let runtime = Runtime::detect();
     let limits = Partition::choose(&Partition::all(), None).map(Partition::limits).unwrap_or_default();
     let cluster = Cluster { limits, ..Cluster::default() };
-    let config = render::workspace_config(runtime, &Gpus(vec![0]), &cluster);
+    let config = render::workspace_config(runtime, &gpu::usual_choice(), &cluster);
     workspace.create(&config, crate::settings::TEMPLATE, false)?;
     ui.note(format_args!("made workspace {}", workspace.root().display()));
     Ok(())
@@ -153,12 +205,16 @@ impl Prepared {
         }
         let claim = session::lock(&origin)?;
         let session = plan.resume.as_deref().map(session::of).transpose()?;
+        let work = origin.join("work");
         let config =
-            render::run_config(plan, &program.to_string_lossy(), &origin.join("work").to_string_lossy());
+            render::run_config(plan, &program.to_string_lossy(), run.path(), &work.to_string_lossy());
         run.write("nextflow.config", config.as_bytes())?;
         run.write("params.json", render::ascii_json(&plan.parameters.clone().into()).as_bytes())?;
         for (path, text) in render::pipeline(plan.task) {
             run.write(path, text.as_bytes())?;
+        }
+        if render::samples(plan) {
+            run.write(render::SAMPLER.0, render::SAMPLER.1.as_bytes())?;
         }
         let mut arguments: Vec<OsString> = vec!["-log".into(), "nextflow.log".into()];
         arguments.extend(render::arguments(plan, session.as_deref()));
@@ -211,6 +267,7 @@ fn record(plan: &Plan, origin: PathBuf, session: Option<String>, trace: PathBuf)
         keep_work: plan.keep_work,
         pid: Some(pid),
         pid_started: rundir::process_started(pid),
+        cards: Vec::new(),
         message: None,
         completion: None,
     }
@@ -253,18 +310,14 @@ fn finish(
     let whole = error.is_none()
         && published.len() == plan.outputs.len()
         && trace.is_some_and(|trace| !trace.tasks.is_empty())
-        && !is_rehearsal(plan);
+        && !plan.is_rehearsal();
     let complete = whole && states.len() == published.len();
     record.completion = complete.then(|| completion::of(plan, states));
     // The first error is the one to tell; on a full disk this would be its echo.
     error = error.or(run.save(&record).err());
     let whole = whole && error.is_none();
-    Ok(Finished { run, record, published, computed: true, whole, cost, error, claim: Some(prepared.claim) })
-}
-
-/// Whether the tasks only do as if.
-fn is_rehearsal(plan: &Plan) -> bool {
-    ["-stub", "-stub-run", "-preview"].iter().any(|option| plan.nextflow_option(option).is_some())
+    let claim = Some(prepared.claim);
+    Ok(Finished { run, record, published, computed: true, whole, cost, error, entry: None, claim })
 }
 
 /// The results that are in place.
@@ -311,7 +364,7 @@ fn summary(plan: &Plan, run: &RunDir, trace: &Trace, settings: &Settings) -> Cos
             .filter(|stage| stage.gpu)
             .map(|stage| stage.process.to_owned())
             .collect(),
-        gpus_per_task: 1,
+        gpus_per_task: plan.stages.iter().map(|stage| stage.cards_per_task).max().unwrap_or(0) as u32,
         rates: settings.rates.as_ref().map(|rates| rates.value.clone()),
         ..SummaryOptions::default()
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::Error;
-use crate::trace::{Follower, Status, TaskRecord, units};
+use crate::trace::{Follower, Status};
 use crate::ui::Ui;
 
 /// Follows one run.
@@ -54,7 +54,7 @@ impl<'a> Progress<'a> {
             }
             self.running.retain(|name| *name != task.name);
             self.done += usize::from(matches!(task.status, Status::Completed | Status::Cached));
-            self.say(&ended(&task));
+            self.say(&task.told_end());
             self.show();
         }
     }
@@ -99,18 +99,6 @@ impl<'a> Progress<'a> {
             [first, rest @ ..] => format!(", running {first} and {} more", rest.len()),
         };
         bar.set_message(format!("{} of {} tasks done{running}", self.done, self.total.max(self.done)));
-    }
-}
-
-fn ended(task: &TaskRecord) -> String {
-    let time = task.wall_ms().map_or(String::new(), |ms| format!(" in {}", units::format_duration(ms)));
-    match &task.status {
-        Status::Completed => format!("{} done{time}", task.name),
-        Status::Cached => format!("{} reused from an earlier run", task.name),
-        status => {
-            let exit = task.exit.map_or(String::new(), |exit| format!(", exit {exit}"));
-            format!("{} {}{exit}", task.name, status.to_string().to_lowercase())
-        }
     }
 }
 

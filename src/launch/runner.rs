@@ -16,9 +16,12 @@ pub fn install(runner: &Runner) -> Result<()> {
     let partial = tempfile::Builder::new().prefix(".scfoundry-").tempdir_in(parent);
     let partial = partial.map_err(Error::io("create", parent))?;
     let whole = partial.path().join("runner");
-    let script = whole.join(&runner.entry);
-    fs::create_dir(&whole).map_err(Error::io("create", &whole))?;
-    fs::write(&script, &runner.script).map_err(Error::io("write", &script))?;
+    for (path, contents) in &runner.files {
+        let file = whole.join(path);
+        let folder = file.parent().unwrap_or(&whole);
+        fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        fs::write(&file, contents).map_err(Error::io("write", &file))?;
+    }
     match fs::rename(&whole, directory) {
         Ok(()) => Ok(()),
         // Another run of the same method was faster.

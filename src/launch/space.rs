@@ -27,12 +27,13 @@ impl Load<'_> {
     }
 }
 
-/// Compares the free space of every file system with what the plan puts there. Where it cannot be told, it is enough.
+/// Compares the free space of every file system with what the plan and a pull of `images` put there. Where it cannot be told,
+/// it is enough.
 ///
 /// # Errors
 /// Environment: there is less.
-pub fn check(plan: &Plan) -> Result<()> {
-    for load in loads(plan) {
+pub fn check(plan: &Plan, images: Option<&Share>) -> Result<()> {
+    for load in loads(plan, images) {
         let Some(free) = free(load.place) else { continue };
         if free < load.bytes() {
             return Err(refusal(&load, free));
@@ -41,7 +42,7 @@ pub fn check(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn loads(plan: &Plan) -> Vec<Load<'_>> {
+fn loads<'a>(plan: &'a Plan, images: Option<&'a Share>) -> Vec<Load<'a>> {
     let mut loads: Vec<Load<'_>> = Vec::new();
     let mut add = |path, part, name, bytes| {
         let Some((place, device)) = existing(path) else { return };
@@ -55,7 +56,7 @@ fn loads(plan: &Plan) -> Vec<Load<'_>> {
     let device = |part| existing(path(part)?).map(|(_, device)| device);
     // Results are renamed into place where that is on the same disk, else copied.
     let copied = device(Part::Results) != device(Part::Work);
-    for Share { part, path, bytes } in &plan.disk.shares {
+    for Share { part, path, bytes } in plan.disk.shares.iter().chain(images) {
         // Of a run that goes on nobody knows how much of its work is done.
         if *part != Part::Work || plan.resume.is_none() {
             add(path, *part, part.name(), *bytes);
@@ -89,7 +90,7 @@ fn refusal(load: &Load<'_>, free: u64) -> Error {
             items.join(", "),
             format_bytes(free)
         ));
-    for part in [Part::Results, Part::Work, Part::Weights] {
+    for part in [Part::Results, Part::Work, Part::Weights, Part::Images] {
         if !load.items.iter().any(|item| item.part == part) {
             continue;
         }
@@ -97,6 +98,7 @@ fn refusal(load: &Load<'_>, free: u64) -> Error {
             Part::Work => "`scfoundry clean --older-than 30d --dry-run` shows what old runs take",
             Part::Results => "`--outdir` puts results on another disk",
             Part::Weights => "`--weights-dir` names weights on another disk",
+            Part::Images => "the container engine's `image prune` removes images that nothing uses",
         });
     }
     error

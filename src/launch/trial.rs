@@ -76,7 +76,7 @@ pub fn attempt(trial: &Trial, workspace: &Workspace, settings: &Settings, ui: &U
         super::leftovers::end(folder, ui);
     }
     if let Some(signal) = outcome.interrupted {
-        return Err(Error::new(Kind::Signal(u8::try_from(signal).unwrap_or(2)), "the test was stopped"));
+        return Err(Error::new(Kind::of_signal(signal), "the test was stopped"));
     }
     let trace = trace::read(&folder.join("trace.txt")).ok();
     let task = trace.as_ref().and_then(|trace| trace.tasks.last());

@@ -1,7 +1,7 @@
 //! How much disk space a run takes, as far as that is known before it: a lower bound.
 //!
 //! Counted are embeddings, which a task writes and the engine copies before they are moved to their place, and weights that
-//! are missing. Models, tables and images are not.
+//! are missing. Models and tables are not; images that will be pulled are known only to a registry, which `launch` asks.
 
 use std::path::PathBuf;
 
@@ -37,6 +37,8 @@ pub enum Part {
     /// By the tasks, in the run's directory.
     Work,
     Weights,
+    /// By the container engine.
+    Images,
 }
 
 impl Part {
@@ -45,6 +47,7 @@ impl Part {
             Part::Results => "results",
             Part::Work => "work",
             Part::Weights => "weights",
+            Part::Images => "images",
         }
     }
 }
@@ -110,6 +113,7 @@ mod tests {
             cells: 1000,
             genes: 200,
             kept_bytes: 77,
+            stored: None,
             modified_ns: 0,
             staged: true,
             stamp: None,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::names;
 use super::request::Role;
 use crate::error::{Error, Result};
-use crate::h5ad::H5ad;
+use crate::h5ad::{H5ad, Slot};
 
 /// An input file of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,6 +27,9 @@ pub struct Input {
     /// What an embedding of it takes over, at least: `obs` and `obsm`.
     #[serde(skip)]
     pub kept_bytes: u64,
+    /// Values that X stores; absent where there is no X.
+    #[serde(skip)]
+    pub stored: Option<u64>,
     /// Nextflow stages it into the task's directory; else the task reads it where it is.
     pub staged: bool,
     /// Size and time of last change of a file that is not staged, so that a changed one is not taken for done.
@@ -92,6 +95,7 @@ fn open(role: Role, path: PathBuf, id: String) -> Result<Input> {
         cells: data.n_obs(),
         genes: data.n_vars(),
         kept_bytes: data.kept_bytes(),
+        stored: data.matrix(&Slot::X).ok().map(|matrix| matrix.stored()),
         staged,
         stamp: (!staged)
             .then(|| format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),
@@ -281,6 +285,7 @@ mod tests {
             cells: 0,
             genes: 0,
             kept_bytes: 0,
+            stored: None,
             modified_ns: 0,
             staged: true,
             stamp: None,

@@ -4,12 +4,16 @@
 
 mod again;
 mod asks;
+mod batch;
+mod cards;
 mod configuration;
 mod containers;
 mod disk;
+mod fitted;
 mod inputs;
 mod names;
 mod parameters;
+mod preamble;
 mod request;
 mod resources;
 mod runner;
@@ -27,22 +31,26 @@ use serde_json::{Map, Value, json};
 
 pub use again::Typed;
 pub use asks::{Amount, Asks};
-pub use containers::Surroundings;
+pub use batch::{Batch, BatchSource, DECIDED};
+pub use containers::{Surroundings, image_folder};
 pub use disk::{Disk, Part, Share};
-pub use inputs::{Input, Scored};
+pub use fitted::Fitted;
+pub use inputs::{Input, Scored, tags};
+pub use preamble::Preamble;
 pub use request::{Given, Request, Resume, Role, Source};
 pub use resources::{Gpus, Runtime, check_engine, docker_answers};
 pub use runner::Runner;
-pub use stages::{Stage, Work};
-pub use transfer::Fitted;
+pub use stages::{Feed, Stage, Work};
 pub use trial::Trial;
 pub use weights::Weight;
 
 use crate::error::{Error, Result};
-use crate::method::{Catalogue, Profile, Task};
+use crate::gpu::{self, Choice, Name, Wish};
+use crate::method::{Catalogue, GENE_COLUMNS, Profile, Task};
 use crate::rundir::Output;
 use crate::settings::Settings;
 use crate::workspace::{Limits, Workspace};
+use cards::Around;
 use containers::Place;
 
 /// A run, decided.
@@ -56,7 +64,7 @@ pub struct Plan {
     /// The workspace has to be made first.
     pub new_workspace: bool,
     pub inputs: Vec<Input>,
-    /// The fitted classifier that takes the place of a reference.
+    /// The model of an earlier run that takes the place of a reference.
     pub fitted: Option<Fitted>,
     pub outputs: Vec<Output>,
     /// Files of the model that the method loads.
@@ -69,7 +77,15 @@ pub struct Plan {
     /// What `params.json` will hold.
     pub parameters: Map<String, Value>,
     pub runtime: Runtime,
+    /// Where Nextflow keeps images that are files.
+    #[serde(skip)]
+    pub image_folder: PathBuf,
+    /// The batch size, where it was left open (`auto`).
+    pub batch: Option<Batch>,
+    /// Of `auto` and UUIDs only their number is right until the cards are taken; a scheduler takes them itself.
     pub gpus: Gpus,
+    /// What `gpus` comes from.
+    pub gpu_wish: Wish,
     pub executor: String,
     /// The most that the queue takes, where only the cluster says it.
     pub limits: Option<Limits>,
@@ -98,7 +114,12 @@ pub struct Plan {
     pub done_by: Option<PathBuf>,
     /// The work directory stays when the run has gone well.
     pub keep_work: bool,
+    /// It runs on a sample, to be measured and removed.
+    #[serde(skip)]
+    pub probe: bool,
     pub warnings: Vec<String>,
+    #[serde(skip)]
+    around: Around,
     /// Why this build cannot run it.
     pub unavailable: Option<String>,
 }
@@ -123,8 +144,8 @@ impl Plan {
     pub fn make(request: &Request, context: &Context<'_>) -> Result<Plan> {
         names::check_workspace(context.workspace)?;
         let fitted = Fitted::of(request)?;
-        let unused = transfer::unused(request)?;
-        let request = &*transfer::completed(request, fitted.as_ref())?;
+        let unused = unused(request)?;
+        let request = &*fitted::completed(request, fitted.as_ref())?;
         let profile = profile(request, context.catalogue)?;
         let parameters = parameters::gather(request, profile, context.catalogue)?;
         let mut warnings = parameters.warnings;
@@ -142,11 +163,16 @@ impl Plan {
         let outer = site_config.as_deref();
         let config = configuration::read(context, outer, &configs, request, chosen.as_deref())?;
         let executor = resources::executor(&config, (context.variable)("NXF_EXECUTOR"))?;
-        let gpus = resources::gpus(context.settings, &config)?;
+        let usual = || match profile.is_some_and(|profile| profile.gpu) && executor == "local" {
+            true => gpu::usual_choice(),
+            false => Choice::Named(vec![Name::Index(0)]),
+        };
+        let gpu_wish = resources::wish(context.settings, &config, usual)?;
+        let gpus = Gpus(gpu_wish.choice.stand_ins());
         let runner = match profile {
             Some(profile) => {
                 let origin = context.catalogue.origin(&profile.name);
-                Runner::of(profile, origin, &context.settings.cache_dir.value)?
+                Runner::of(profile, request.task, origin, &context.settings.cache_dir.value)?
             }
             None => None,
         };
@@ -158,9 +184,11 @@ impl Plan {
             mounts: staging::mounts(context),
         };
         let mut stages = stages::stages(request.task, profile, &place, &inputs)?;
-        stages.retain(|stage| fitted.is_none() || stage.process != "FIT");
+        stages.retain(|stage| stages::has_work(stage, fitted.is_some(), &inputs));
         warnings.extend(idle_gpu(context.settings, &gpus, &stages));
         warnings.extend(asks::unasked_gpu(&place, stages.iter().any(|stage| stage.gpu)));
+        warnings.extend(containers::replaced_options(&place, &stages));
+        warnings.extend(preamble::unsampled(&place, &stages));
         staging::check(&place, &stages, &inputs, context)?;
         let limits = resources::limits(&config, &executor);
         let retried = !config.has("process.errorStrategy");
@@ -176,21 +204,33 @@ impl Plan {
             workspace: context.workspace.root().to_owned(),
             new_workspace: !context.workspace.exists(),
             outputs,
-            fitted,
             disk: Disk::default(),
-            weights: weights::weights(profile, &parameters.values, &context.settings.weights_dir.value),
+            weights: match (request.task, &fitted) {
+                // A trained model has all it needs.
+                (Task::Finetune, Some(_)) => Vec::new(),
+                _ => weights::weights(profile, &parameters.values, &context.settings.weights_dir.value),
+            },
+            fitted,
             engine_settings: containers::engine_settings(&place, &context.settings.cache_dir.value, |name| {
                 (context.variable)(name).is_some()
             }),
             runtime: place.runtime,
+            image_folder: image_folder(
+                place.runtime,
+                &config,
+                &context.settings.cache_dir.value,
+                context.variable,
+            ),
             unavailable: stages::unavailable(&stages, runner.as_ref()),
             runner,
             run_stem: names::run_stem(request, &label, &inputs, context.stamp),
             parameters: Map::new(),
             stages,
             inputs,
-            gpus,
-            executor,
+            around: Around { config: config.clone(), mounts: place.mounts.clone() },
+            gpus: gpus.clone(),
+            gpu_wish,
+            executor: executor.clone(),
             configs,
             profile: chosen,
             retried,
@@ -203,12 +243,15 @@ impl Plan {
             resume: None,
             done_by: None,
             keep_work: context.settings.keep_work.value,
+            probe: false,
+            batch: None,
             warnings,
         };
         plan.disk = Disk::of(&plan, profile, &parameters.values, context.settings);
         plan.parameters = plan.pipeline_parameters(parameters.values, parameters.read, &label);
-        plan.add_runner(context.settings);
-        if request.task == Task::Transfer {
+        plan.add_runner(profile, context.settings);
+        plan.batch = plan.open_batch();
+        if matches!(request.task, Task::Transfer | Task::Finetune) {
             plan.parameters.insert("fitted".to_owned(), json!(plan.fitted));
         }
         if request.task == Task::Check {
@@ -240,18 +283,35 @@ impl Plan {
         parameters
     }
 
+    /// Whether the tasks only do as if.
+    pub fn is_rehearsal(&self) -> bool {
+        ["-stub", "-stub-run", "-preview"].iter().any(|option| self.nextflow_option(option).is_some())
+    }
+
     /// Whether a task of the run starts a container on this machine.
     pub fn needs_engine_here(&self) -> bool {
         self.executor == "local" && self.stages.iter().any(|stage| stage.container.is_some())
     }
 
-    /// Where the tasks of a model find its script, its weights and a place for what its libraries keep.
-    fn add_runner(&mut self, settings: &Settings) {
+    /// Where the tasks of a model find its script, its weights and a place for what its libraries keep; a kernel only needs
+    /// the files of its model.
+    fn add_runner(&mut self, profile: Option<&Profile>, settings: &Settings) {
         let directory = self.runner.as_ref().map(|runner| &runner.directory);
         self.parameters.insert("runner".to_owned(), json!(directory));
         if self.stages.iter().any(|stage| matches!(stage.work, Work::Runner(_))) {
             self.parameters.insert("weights".to_owned(), json!(settings.weights_dir.value));
             self.parameters.insert("cache".to_owned(), json!(settings.cache_dir.value));
+            self.parameters.insert("genes".to_owned(), gene_rules(profile));
+            let batch = profile.and_then(|profile| profile.batch(self.task)).map(|(_, size)| size);
+            self.parameters.insert("default_batch_size".to_owned(), json!(batch));
+            self.parameters.insert(DECIDED.to_owned(), json!({}));
+        } else if let Some(chosen) = self.parameters.get("model").and_then(Value::as_str) {
+            let mut files: Vec<PathBuf> = self.weights.iter().map(|weight| weight.path.clone()).collect();
+            if files.is_empty() {
+                files.push(PathBuf::from(chosen));
+            }
+            self.parameters.insert("model_files".to_owned(), json!(files));
+            self.parameters.insert("genes".to_owned(), gene_rules(profile));
         }
     }
 
@@ -259,6 +319,28 @@ impl Plan {
     pub fn nextflow_option(&self, name: &str) -> Option<Option<&str>> {
         let position = self.nextflow_text.iter().position(|arg| arg == name)?;
         Some(self.nextflow_text.get(position + 1).map(String::as_str).filter(|value| !value.starts_with('-')))
+    }
+}
+
+/// What a method looks genes up by, and where in a file their names may stand.
+fn gene_rules(profile: Option<&Profile>) -> Value {
+    let mut rules = json!(profile.map(|profile| &profile.genes));
+    rules["columns"] = json!(GENE_COLUMNS);
+    rules
+}
+
+/// Options that this run has no use for, though its task and method have.
+///
+/// # Errors
+/// Usage, where warnings are errors.
+fn unused(request: &Request) -> Result<Vec<String>> {
+    let sentences: Vec<String> =
+        transfer::unused(request).into_iter().chain(fitted::unused(request)).collect();
+    match sentences.first() {
+        Some(first) if request.strict => {
+            Err(Error::usage(first).hint("leave it out, or leave `--strict` out"))
+        }
+        _ => Ok(sentences),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::batch::AUTOMATIC;
 use super::request::{Given, Request, Source};
 use crate::error::{Error, Result};
 use crate::method::{Catalogue, MethodOption, Profile, Task, nearest};
@@ -83,7 +84,9 @@ fn known(request: &Request, profile: Option<&Profile>) -> Vec<Known> {
         }
         Task::Finetune => {
             add("label_key", json!("cell_type"));
-            add("finetune_eval_size", json!(0.2));
+            add("seed", json!(0));
+            // Absent: that of the method's recipe.
+            add("learning_rate", Value::Null);
         }
         Task::Check => {
             // Absent unless given: only then has the file to have the column.
@@ -114,6 +117,7 @@ fn known(request: &Request, profile: Option<&Profile>) -> Vec<Known> {
     match (request.task, &profile.embed, &profile.finetune) {
         (Task::Finetune, _, Some(finetune)) => {
             add("epochs", json!(finetune.epochs));
+            add("finetune_eval_size", json!(finetune.eval_size));
             if let Some(size) = finetune.batch {
                 add("batch_size", json!(size));
             }
@@ -163,6 +167,16 @@ const COUNTED: [&str; 7] = [
     "max_cells",
 ];
 
+/// The share of the reference that is held out of training.
+const HELD_OUT: &str = "finetune_eval_size";
+
+/// Some of it, not all.
+fn is_part(value: &Value) -> bool {
+    value.as_f64().is_some_and(|share| share > 0.0 && share < 1.0)
+}
+
+const BATCHES: [&str; 3] = ["batch_size", "integration_batch_size", "predict_batch_size"];
+
 /// The value as the parameter's type wants it.
 fn fit(given: &Given, default: &Value) -> Result<Value> {
     let flag = given.flag();
@@ -177,12 +191,18 @@ fn fit(given: &Given, default: &Value) -> Result<Value> {
     match default {
         Value::Number(number) if number.is_i64() || number.is_u64() => {
             let least = i64::from(COUNTED.contains(&given.name.as_str()));
+            if typed == AUTOMATIC && BATCHES.contains(&given.name.as_str()) {
+                return Ok(json!(AUTOMATIC));
+            }
             match given.value.as_i64() {
                 Some(value) if value >= least => Ok(given.value.clone()),
                 _ => wrong(&format!("a whole number of at least {least}")),
             }
         }
         Value::Number(_) if !given.value.is_number() => wrong("a number"),
+        Value::Number(_) if given.name == HELD_OUT && !is_part(&given.value) => {
+            wrong("a number between 0 and 1")
+        }
         Value::Bool(_) if !given.value.is_boolean() => wrong("true or false"),
         Value::String(_) if given.value.is_boolean() => wrong("a text"),
         Value::String(_) if given.name.ends_with("_key") => Ok(Value::String(typed)),
@@ -220,7 +240,7 @@ fn unused(
 
 /// How a parameter is typed: as an option of the command where there is one, else under its own name.
 fn typed_as(name: &str) -> String {
-    const OPTIONS: [&str; 9] = [
+    const OPTIONS: [&str; 11] = [
         "batch_size",
         "batch_key",
         "label_key",
@@ -230,6 +250,8 @@ fn typed_as(name: &str) -> String {
         "classifier",
         "model",
         "epochs",
+        "learning_rate",
+        "seed",
     ];
     if OPTIONS.contains(&name) { format!("--{}", name.replace('_', "-")) } else { format!("--{name}") }
 }

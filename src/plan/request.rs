@@ -21,6 +21,11 @@ pub enum Role {
 }
 
 impl Role {
+    /// Whether it is a file of cells.
+    pub fn is_data(self) -> bool {
+        self != Role::Fitted
+    }
+
     /// The option that names it.
     pub fn flag(self) -> &'static str {
         match self {

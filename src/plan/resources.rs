@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ask::{PATIENCE, ask};
 use crate::error::{Error, Result};
+use crate::gpu::{Choice, Wish};
 use crate::settings::{Origin, Settings};
 use crate::workspace::{Config, Limits, Partition};
 
@@ -94,33 +95,9 @@ pub fn docker_answers() -> bool {
 pub struct Gpus(pub Vec<u32>);
 
 impl Gpus {
-    /// Reads `0`, `0,1` or `none`. `named` is where the text stands, for the error.
-    pub fn parse(text: &str, named: &str) -> Result<Gpus> {
-        let text = text.trim();
-        if text == "none" {
-            return Ok(Gpus::default());
-        }
-        let mut numbers = Vec::new();
-        for part in text.split(',') {
-            match part.trim().parse::<u32>() {
-                Ok(number) if !numbers.contains(&number) => numbers.push(number),
-                Ok(number) => {
-                    return Err(bad_gpu(text, named).cause(format_args!("{number} stands there twice")));
-                }
-                Err(_) => return Err(bad_gpu(text, named)),
-            }
-        }
-        Ok(Gpus(numbers))
-    }
-
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-}
-
-fn bad_gpu(text: &str, named: &str) -> Error {
-    Error::usage(format_args!("{named} {text:?} is not a list of GPU numbers"))
-        .hint("write one number or several with commas, as in `--gpu 0` or `--gpu 0,1`, or `none`")
 }
 
 impl fmt::Display for Gpus {
@@ -168,16 +145,18 @@ pub fn limits(config: &Config, executor: &str) -> Option<Limits> {
     Partition::choose(&partitions, config.get("process.queue")).map(Partition::limits)
 }
 
-/// The cards: as typed, else the workspace's `params.gpu_id`, else the first.
-pub fn gpus(settings: &Settings, config: &Config) -> Result<Gpus> {
-    match (&settings.gpu, config.get("params.gpu_id")) {
-        (Some(typed), _) => match typed.origin {
-            Origin::CommandLine => Gpus::parse(&typed.value, "--gpu"),
-            _ => Gpus::parse(&typed.value, "$SCFOUNDRY_GPU"),
-        },
-        (None, Some(text)) => Gpus::parse(text, "params.gpu_id in nextflow.config"),
-        (None, None) => Ok(Gpus(vec![0])),
-    }
+/// The cards that are wanted: as typed, else the workspace's `params.gpu_id`, else what is usual.
+///
+/// # Errors
+/// Usage: what stands there is no choice of cards.
+pub fn wish(settings: &Settings, config: &Config, usual: impl FnOnce() -> Choice) -> Result<Wish> {
+    let (text, named, typed) = match (&settings.gpu, config.get("params.gpu_id")) {
+        (Some(typed), _) if typed.origin == Origin::CommandLine => (typed.value.as_str(), "--gpu", true),
+        (Some(typed), _) => (typed.value.as_str(), "$SCFOUNDRY_GPU", true),
+        (None, Some(text)) => (text, "params.gpu_id in nextflow.config", false),
+        (None, None) => return Ok(Wish { choice: usual(), named: "the default", typed: false }),
+    };
+    Ok(Wish { choice: Choice::parse(text, named)?, named, typed })
 }
 
 /// All cores for a native task on this machine, unless the configuration says otherwise.
@@ -188,19 +167,4 @@ pub fn native_cpus(config: &Config, executor: &str) -> Option<usize> {
     let limit = config.get("executor.cpus").and_then(|cpus| cpus.parse().ok());
     let here = std::thread::available_parallelism().map_or(1, usize::from);
     Some(limit.map_or(here, |limit: usize| limit.clamp(1, here)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gpu_lists() {
-        assert_eq!(Gpus::parse("0,1", "--gpu").unwrap(), Gpus(vec![0, 1]));
-        assert_eq!(Gpus::parse("none", "--gpu").unwrap(), Gpus(vec![]));
-        for bad in ["0;x", "", "-1", "0,,1", "0,0", "all"] {
-            let error = Gpus::parse(bad, "--gpu").unwrap_err();
-            assert!(error.message.contains("--gpu"), "{bad}: {error}");
-        }
-    }
 }

@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::asks::{Asker, Asks, is_by_input};
-use super::containers::{Place, Surroundings, surroundings};
+use super::containers::{Cards, Place, Surroundings, surroundings};
 use super::inputs::{Input, Scored};
+use super::preamble::Preamble;
 use super::request::Role;
 use super::runner::Runner;
 use crate::error::Result;
@@ -33,13 +34,38 @@ pub struct Stage {
     pub process: &'static str,
     pub work: Work,
     pub container: Option<String>,
+    /// The user's `beforeScript` for it.
+    pub preamble: Preamble,
     pub gpu: bool,
     #[serde(flatten)]
     pub asks: Asks,
     /// As many at once as there are cards.
     pub max_forks: Option<usize>,
+    /// Cards that each task is given.
+    pub cards_per_task: usize,
     #[serde(flatten)]
     pub surroundings: Surroundings,
+}
+
+/// The inputs that a process has a task for, one each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feed {
+    All,
+    Of(Role),
+    /// One task joins small tables of all inputs, in no time.
+    Joined,
+}
+
+impl Feed {
+    pub fn of(process: &str) -> Feed {
+        match process {
+            "RANK" | "TABULATE" => Feed::Joined,
+            "FIT" | "TRAIN" => Feed::Of(Role::Reference),
+            "PROJECT" | "PREDICT" | "CLASSIFY" => Feed::Of(Role::Query),
+            "BENCHMARK" | "GEOMETRY" => Feed::Of(Role::Embedding),
+            _ => Feed::All,
+        }
+    }
 }
 
 /// The processes of `task` in the order they run, with what each asks for.
@@ -52,10 +78,11 @@ pub fn stages(
     place: &Place<'_>,
     inputs: &[Input],
 ) -> Result<Vec<Stage>> {
-    let mut stages = bare(task, profile, place);
+    let mut stages = bare(task, profile);
     for stage in &mut stages {
+        stage.preamble = Preamble::of(place.config, stage.process);
         let by_method = ["EMBED", "FIT", "PROJECT", "TRAIN", "PREDICT"].contains(&stage.process);
-        let joins = ["RANK", "TABULATE"].contains(&stage.process);
+        let joins = Feed::of(stage.process) == Feed::Joined;
         stage.asks = Asker {
             process: stage.process,
             profile: profile.filter(|_| by_method),
@@ -66,18 +93,51 @@ pub fn stages(
         }
         .asks(place)?;
     }
+    equip(&mut stages, place, inputs);
     Ok(stages)
 }
 
+/// Whether a process has anything to do: no model of an earlier run has done it, and there are cells for it.
+pub fn has_work(stage: &Stage, fitted: bool, inputs: &[Input]) -> bool {
+    match stage.process {
+        "FIT" | "TRAIN" => !fitted,
+        "PREDICT" => inputs.iter().any(|input| input.role == Role::Query),
+        _ => true,
+    }
+}
+
+/// Gives the processes that run scripts their surroundings, with the cards of the place for those that use a GPU.
+pub fn equip(stages: &mut [Stage], place: &Place<'_>, inputs: &[Input]) {
+    let several = place.gpus.0.len() > 1 && !place.scheduled() && which::which("flock").is_ok();
+    for stage in stages.iter_mut().filter(|stage| matches!(stage.work, Work::Runner(_))) {
+        let side_by_side = stage.process == "EMBED" && inputs.len() > 1;
+        let cards = match stage.gpu {
+            false => Cards::None,
+            true if several && side_by_side => Cards::OneEach,
+            true => Cards::All,
+        };
+        stage.cards_per_task = match cards {
+            Cards::None => 0,
+            Cards::OneEach => 1,
+            Cards::All if place.scheduled() => 1,
+            Cards::All => place.gpus.0.len(),
+        };
+        stage.max_forks = (stage.gpu && !place.scheduled()).then(|| place.gpus.0.len().max(1));
+        stage.surroundings = surroundings(place, stage.process, cards);
+    }
+}
+
 /// The processes without what they ask for.
-fn bare(task: Task, profile: Option<&Profile>, place: &Place<'_>) -> Vec<Stage> {
+fn bare(task: Task, profile: Option<&Profile>) -> Vec<Stage> {
     let kernel = |process, name: &str| Stage {
         process,
         work: Work::Kernel(name.to_owned()),
         container: None,
+        preamble: Preamble::None,
         gpu: false,
         asks: Asks::default(),
         max_forks: None,
+        cards_per_task: 0,
         surroundings: Surroundings::default(),
     };
     let by_method = |process| match profile {
@@ -85,10 +145,12 @@ fn bare(task: Task, profile: Option<&Profile>, place: &Place<'_>) -> Vec<Stage> 
             process,
             work: Work::Runner(profile.runner.entry.clone()),
             container: profile.image.clone(),
+            preamble: Preamble::None,
             gpu: profile.gpu,
             asks: Asks::default(),
-            max_forks: (profile.gpu && !place.scheduled()).then(|| place.gpus.0.len().max(1)),
-            surroundings: surroundings(place, process, profile.gpu),
+            max_forks: None,
+            cards_per_task: 0,
+            surroundings: Surroundings::default(),
         },
         Some(profile) => kernel(process, &profile.runner.entry),
         None => kernel(process, task.name()),
@@ -129,7 +191,8 @@ pub fn unavailable(stages: &[Stage], runner: Option<&Runner>) -> Option<String> 
         Work::Runner(_) if runner.is_some() => None,
         Work::Runner(script) => {
             let method = Path::new(script).file_stem().unwrap_or_default().to_string_lossy();
-            Some(format!("this build has no runner for {method} yet"))
+            let verb = stage.process.to_lowercase();
+            Some(format!("this build has no runner that can {verb} with {method} yet"))
         }
     })
 }
@@ -160,9 +223,10 @@ pub fn outputs(
         }
         Task::Finetune => {
             let model = named(Role::Reference).map(|id| format!("finetune/finetuned_models/{label}/{id}"));
-            let labels =
-                named(Role::Query).map(|id| predictions(&format!("finetune/prediction/{label}"), id));
-            model.into_iter().chain(labels.into_iter().flatten()).collect()
+            let folder = format!("finetune/prediction/{label}");
+            let labels = named(Role::Query).map(|id| predictions(&folder, id));
+            let report = named(Role::Query).map(|id| format!("{folder}/{id}_report.json"));
+            model.into_iter().chain(labels.into_iter().flatten()).chain(report).collect()
         }
         Task::Benchmark => {
             let clustering = parameters.text("clustering");

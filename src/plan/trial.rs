@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use super::asks::Asker;
-use super::containers::{self, Place, surroundings};
+use super::containers::{self, Cards, Place, surroundings};
+use super::preamble::Preamble;
 use super::resources::{self, Gpus, Runtime};
 use super::{Context, Stage, Work, staging};
 use crate::error::{Error, Result};
+use crate::gpu::{self, Choice, Visible, Wish};
 use crate::workspace::Config;
 
 /// The one process of `scfoundry doctor --container`.
@@ -31,7 +33,7 @@ impl Trial {
         let runtime = Trial::runtime(&config)?;
         let executor = resources::executor(&config, (context.variable)("NXF_EXECUTOR"))?;
         let gpus = match &context.settings.gpu {
-            Some(_) => resources::gpus(context.settings, &config)?,
+            Some(_) => cards(&resources::wish(context.settings, &config, || Choice::None)?)?,
             None => Gpus::default(),
         };
         let mounts = staging::mounts(context);
@@ -43,10 +45,12 @@ impl Trial {
             process,
             work: Work::Runner("doctor".to_owned()),
             container: Some(image.to_owned()),
+            preamble: Preamble::of(place.config, process),
             gpu,
             asks: asker.asks(&place)?,
             max_forks: None,
-            surroundings: surroundings(&place, process, gpu),
+            cards_per_task: 0,
+            surroundings: surroundings(&place, process, if gpu { Cards::All } else { Cards::None }),
         };
         let engine_settings =
             containers::engine_settings(&place, &context.settings.cache_dir.value, |name| {
@@ -67,4 +71,20 @@ impl Trial {
             runtime => Ok(runtime),
         }
     }
+}
+
+/// The cards that are wished for, whoever may be using them: a look takes no time.
+fn cards(wish: &Wish) -> Result<Gpus> {
+    if wish.choice.is_by_number() {
+        return Ok(Gpus(wish.choice.stand_ins()));
+    }
+    let cards = gpu::survey().map_err(|unseen| {
+        Error::environment(format_args!("there is no GPU to test with {} {}", wish.named, wish.choice))
+            .cause(unseen.reason)
+    })?;
+    let found = match &wish.choice {
+        Choice::Named(names) => gpu::named(names, &cards)?,
+        _ => gpu::candidates(&cards, &Visible::default()).into_iter().chain(&cards).take(1).collect(),
+    };
+    Ok(Gpus(found.iter().map(|card| card.index).collect()))
 }

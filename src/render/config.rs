@@ -1,7 +1,11 @@
 //! The two configurations: the workspace's, which the user edits, and the run's, which includes it.
 
+use std::path::Path;
+
 use super::groovy::{Script, Value};
-use crate::plan::{Asks, Gpus, Plan, Runtime, Stage, Work};
+use super::sampler;
+use crate::gpu::Choice;
+use crate::plan::{Asks, Plan, Runtime, Stage};
 use crate::workspace::{Cluster, Limits};
 
 /// Trace fields known to every Nextflow since 22.10; an unknown one would be an error.
@@ -9,18 +13,14 @@ const TRACE_FIELDS: &str = "task_id,hash,native_id,process,tag,name,status,exit,
     realtime,%cpu,%mem,rss,peak_rss,peak_vmem,rchar,wchar,read_bytes,write_bytes,cpus,memory,time,queue,container,workdir,\
     hostname";
 
-/// As many threads as the task was given cores. Not in the script of the task: the number changes no result, and so must not
-/// keep a finished task from being reused.
-const KERNEL_THREADS: &str = "{ \"export RAYON_NUM_THREADS=${task.cpus}\" }";
-
 /// The starting text of a workspace's `nextflow.config`.
-pub fn workspace_config(runtime: Runtime, gpus: &Gpus, cluster: &Cluster) -> String {
+pub fn workspace_config(runtime: Runtime, gpus: &Choice, cluster: &Cluster) -> String {
     let mut script = Script::default();
     script.comment("Settings of all runs in this workspace. This file is yours: scfoundry reads it and never changes it.");
     script.blank();
     script.scope("params", |params| {
         params
-            .comment("GPUs for inference, as nvidia-smi numbers them: '0', or '0,1' for two tasks at once.");
+            .comment("GPUs for inference: 'auto' for a free one, or as nvidia-smi numbers them: '0', or '0,1' for two tasks at once.");
         params.set("gpu_id", gpus.to_string());
     });
     script.blank();
@@ -80,8 +80,8 @@ fn resource_limits(limits: &Limits) -> Value {
     Value::Map(map)
 }
 
-/// The configuration of one run. It includes the workspace's, and says only what the plan decided.
-pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
+/// The configuration of the run in the directory `run`. It includes the workspace's, and says only what the plan decided.
+pub fn run_config(plan: &Plan, program: &str, run: &Path, work: &str) -> String {
     let mut script = Script::default();
     script.comment(&format!("Written by scfoundry {} for this run alone.", env!("CARGO_PKG_VERSION")));
     script.comment("Lasting settings belong into the workspace's nextflow.config, which it includes.");
@@ -113,7 +113,7 @@ pub fn run_config(plan: &Plan, program: &str, work: &str) -> String {
         }
         for stage in &plan.stages {
             process.scope(&format!("withName: '{}'", stage.process), |scope| {
-                stage_settings(scope, stage, plan.retried)
+                stage_settings(scope, stage, plan.retried, sampler::start(plan, stage, run))
             });
         }
     });
@@ -141,17 +141,14 @@ pub(super) fn trace_settings(script: &mut Script) {
     });
 }
 
-pub(super) fn stage_settings(scope: &mut Script, stage: &Stage, retried: bool) {
+/// `sampled` is what starts the sampler of the process's cards.
+pub(super) fn stage_settings(scope: &mut Script, stage: &Stage, retried: bool, sampled: Option<String>) {
     // Null for a native task: an image for all processes in the user's configuration is not meant for it.
     scope.set("container", stage.container.as_deref().map_or(Value::Null, Value::from));
     if let Some(options) = &stage.surroundings.container_options {
         scope.set("containerOptions", options.as_str());
     }
-    match (&stage.work, &stage.surroundings.before_script) {
-        (Work::Kernel(_), _) => scope.set("beforeScript", Value::Code(KERNEL_THREADS)),
-        (Work::Runner(_), Some(before)) => scope.set("beforeScript", before.as_str()),
-        (Work::Runner(_), None) => {}
-    }
+    sampler::before_script(scope, stage, sampled);
     requests(scope, &stage.asks, retried);
     if let Some(forks) = stage.max_forks {
         scope.set("maxForks", forks as i64);

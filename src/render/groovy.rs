@@ -16,6 +16,8 @@ pub enum Value {
     Map(Vec<(String, Value)>),
     /// A closure that is a constant of this program.
     Code(&'static str),
+    /// A closure that gives this text and then, as a line of its own, what a constant expression of this program gives.
+    Preceded(String, &'static str),
     /// A closure that gives a task an amount with its unit, by its tag or the same for all; twice as much at each further
     /// attempt.
     Growing {
@@ -77,6 +79,11 @@ impl Display for Value {
             Value::Float(_) => f.write_str("null"),
             Value::Text(text) => quote(f, text),
             Value::Code(code) => f.write_str(code),
+            Value::Preceded(text, code) => {
+                f.write_str("{ ")?;
+                quote(f, &format!("{text}\n"))?;
+                write!(f, " + {code} }}")
+            }
             Value::Growing { amount, unit } => {
                 write!(f, "{{ \"${{")?;
                 if amount.by_tag.is_empty() {

@@ -4,6 +4,7 @@ mod command;
 mod config;
 pub mod groovy;
 mod pipeline;
+mod sampler;
 mod trial;
 
 use std::fmt::Write;
@@ -11,6 +12,7 @@ use std::fmt::Write;
 pub use command::{arguments, script};
 pub use config::{run_config, workspace_config};
 pub use pipeline::pipeline;
+pub use sampler::{SAMPLER, samples};
 pub use trial::{TRIAL_PIPELINE, trial_config};
 
 /// JSON in ASCII, since Java 17 reads files in the locale's encoding. In JSON all beyond ASCII stands inside strings, where

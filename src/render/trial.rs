@@ -19,7 +19,7 @@ pub fn trial_config(trial: &Trial, workspace: &Path, work: &Path) -> String {
     trace_settings(&mut script);
     script.scope("process", |process| {
         process.scope(&format!("withName: '{}'", trial.stage.process), |scope| {
-            stage_settings(scope, &trial.stage, false);
+            stage_settings(scope, &trial.stage, false, None);
         });
     });
     for (name, value) in &trial.engine_settings {

@@ -35,21 +35,29 @@ fn end_those_of(engine: &str, work: &Path) -> Result<usize, String> {
     if found.is_empty() {
         return Ok(0);
     }
+    // Podman that is told to remove a container whose stop was cut off forgets it and lets it run, so it is killed first.
+    let killed = ask(Command::new(engine).arg("kill").args(&found), REMOVAL);
     let removal = ask(Command::new(engine).args(["rm", "--force"]).args(&found), REMOVAL);
     // One that has ended meanwhile makes it fail, so what counts is what is left.
     let left = working_below(engine, work)?;
-    match (left.is_empty(), removal) {
+    match (left.is_empty(), killed.and(removal)) {
         (false, Err(reason)) => Err(format!("{} of them stay, {reason}", left.len())),
         (false, Ok(_)) => Err(format!("{} of them stay", left.len())),
         (true, _) => Ok(found.len()),
     }
 }
 
-/// The ids of the running containers whose working directory is below `work`.
+/// The states of a container in which its processes live.
+const ALIVE: [&str; 4] = ["running", "stopping", "paused", "restarting"];
+
+/// The ids of the living containers whose working directory is below `work`.
 fn working_below(engine: &str, work: &Path) -> Result<BTreeSet<String>, String> {
-    let running = ask(Command::new(engine).args(["ps", "--quiet", "--no-trunc"]), PATIENCE)?;
+    let list = ["ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.State}}"];
+    let all = ask(Command::new(engine).args(list), PATIENCE)?;
+    let is_alive = |state: &str| ALIVE.iter().any(|alive| state.eq_ignore_ascii_case(alive));
+    let alive = all.lines().filter_map(|line| line.split_once(' ')).filter(|(_, state)| is_alive(state));
     let mut found = BTreeSet::new();
-    for id in running.split_whitespace() {
+    for (id, _) in alive {
         let question = ["inspect", "--format", "{{.Config.WorkingDir}}", id];
         // One that has ended meanwhile is not known any more.
         if let Ok(answer) = ask(Command::new(engine).args(question), PATIENCE)
