@@ -3,13 +3,13 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use super::{CostSummary, TaskCost};
+use super::{CostSummary, GpuSource, PerThousand, TaskCost};
 use crate::error::{Error, Kind, Result};
 
 type Cell = fn(&CostSummary, &TaskCost) -> String;
 
 /// The columns in order: their names, with units, and their values; an absent value is an empty cell.
-const COLUMNS: [(&str, Cell); 28] = [
+const COLUMNS: [(&str, Cell); 44] = [
     ("run", |run, _| optional(run.run.as_ref())),
     ("method", |run, _| optional(run.method.as_ref())),
     ("task_id", |_, task| task.task_id.clone()),
@@ -26,18 +26,34 @@ const COLUMNS: [(&str, Cell); 28] = [
     ("cpus", |_, task| optional(task.cpus)),
     ("peak_rss_bytes", |_, task| optional(task.peak_rss_bytes)),
     ("memory_bytes", |_, task| optional(task.memory_bytes)),
+    ("time_limit_ms", |_, task| optional(task.time_limit_ms)),
     ("peak_gpu_bytes", |_, task| optional(task.peak_gpu_bytes)),
+    ("peak_gpu_source", |_, task| optional(task.peak_gpu_source.map(GpuSource::name))),
+    ("sampled_gpu_bytes", |_, task| optional(task.sampled_gpu_bytes)),
+    ("gpu_samples", |_, task| optional(task.gpu_samples)),
+    ("card_bytes", |_, task| optional(task.card_bytes)),
+    ("gpu_utilization_percent", |_, task| optional(task.gpu_utilization_percent)),
+    ("gpu_joules", |_, task| optional(task.gpu_joules)),
     ("gpus", |_, task| optional(task.gpus)),
     ("device", |_, task| optional(task.device.as_ref())),
     ("read_bytes", |_, task| optional(task.read_bytes)),
     ("write_bytes", |_, task| optional(task.write_bytes)),
+    ("rchar_bytes", |_, task| optional(task.rchar_bytes)),
+    ("wchar_bytes", |_, task| optional(task.wchar_bytes)),
     ("queue_ms", |_, task| optional(task.queue_ms)),
     ("cells", |_, task| optional(task.cells)),
     ("genes", |_, task| optional(task.genes)),
     ("batch_size_asked", |_, task| optional(task.batch_size_asked)),
     ("batch_size_used", |_, task| optional(task.batch_size_used)),
     ("halvings", |_, task| optional(task.halvings)),
+    ("seconds_per_1000_cells", |_, task| per_cells(task, |per| per.seconds)),
+    ("cpu_hours_per_1000_cells", |_, task| per_cells(task, |per| per.cpu_hours)),
+    ("gpu_hours_per_1000_cells", |_, task| per_cells(task, |per| per.gpu_hours)),
     ("memory_kill", |_, task| optional(task.memory_kill.as_ref())),
+    ("disk_bytes", |_, task| optional(task.disk_bytes)),
+    ("run_results_bytes", |run, _| optional(run.disk.map(|disk| disk.results_bytes))),
+    ("run_work_bytes", |run, _| optional(run.disk.map(|disk| disk.work_bytes))),
+    ("run_left_bytes", |run, _| optional(run.disk.map(|disk| disk.left_bytes))),
 ];
 
 /// Writes one row per task, with its run in the first column. A closed pipe is the error that ends quietly.
@@ -50,6 +66,10 @@ pub fn write_csv(summaries: &[CostSummary], writer: impl Write) -> Result<()> {
         }
     }
     table.flush().map_err(|error| failed(error.into()))
+}
+
+fn per_cells(task: &TaskCost, of: fn(PerThousand) -> Option<f64>) -> String {
+    optional(task.per_1000_cells.and_then(of))
 }
 
 fn optional(value: Option<impl Display>) -> String {
@@ -85,7 +105,8 @@ mod tests {
         assert!(
             lines.next().unwrap().starts_with("run,method,task_id,name,process,hash,status,exit,attempt")
         );
-        let expected = "one,,1,\"EMBED (a,\"\"b\"\")\",,,COMPLETED,,,false,1500,,,,,,,,,,,,,,,,,";
+        let expected =
+            "one,,1,\"EMBED (a,\"\"b\"\")\",,,COMPLETED,,,false,1500,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,";
         assert_eq!(lines.next(), Some(expected));
     }
 

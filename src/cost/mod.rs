@@ -3,9 +3,14 @@
 //! The books are honest: cached tasks cost this run nothing, failed attempts are waste and said, a number that was
 //! not measured is absent and said, and a task that was killed for memory is not called complete.
 
+mod advice;
+mod comparison;
 mod csv;
 mod diagnosis;
+mod directory;
+mod disk;
 mod evidence;
+mod per_cells;
 mod rates;
 mod recorded;
 mod report;
@@ -16,18 +21,22 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::trace::Status;
+use crate::trace::{Status, process_and_tag};
 
+pub use advice::advice;
+pub use comparison::{Comparison, Ratios, comparison_table, ratio_table};
 pub use csv::write_csv;
 pub use diagnosis::{Diagnosis, Facts, diagnose, diagnose_log};
+pub use disk::Disk;
 pub use evidence::{log_tail, work_directory};
+pub use per_cells::PerThousand;
 pub use rates::{Price, Rates};
 pub use recorded::recorded;
-pub use report::{comparison_table, remarks, task_table};
+pub use report::{detail_table, remarks, task_table};
 pub use summary::summarise;
 
 /// The version of the JSON form of [`CostSummary`] and [`Comparison`].
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What the caller knows of a run beyond its trace.
 #[derive(Debug, Clone, Default)]
@@ -81,6 +90,9 @@ pub struct CostSummary {
     pub trace: PathBuf,
     pub status: RunStatus,
     pub totals: Totals,
+    /// Only of a run of ours, and only where somebody asked: a disk changes, so that no record of it is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<Disk>,
     pub tasks: Vec<TaskCost>,
     /// What a reader of the numbers must know; each one sentence.
     pub notes: Vec<String>,
@@ -93,16 +105,25 @@ impl CostSummary {
     }
 }
 
-/// Several runs side by side, as one JSON document.
-#[derive(Debug, Serialize)]
-pub struct Comparison<'a> {
-    pub schema: u32,
-    pub runs: &'a [CostSummary],
+/// Who measured a peak of GPU memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GpuSource {
+    /// The task's own allocator: what this task used, without what the driver adds.
+    Allocator,
+    /// Samples of the whole card, which the task had to itself when it began.
+    Sampled,
+    /// Samples of a card that others were using when the task began: their memory is in it.
+    Shared,
 }
 
-impl<'a> Comparison<'a> {
-    pub fn new(runs: &'a [CostSummary]) -> Comparison<'a> {
-        Comparison { schema: SCHEMA, runs }
+impl GpuSource {
+    pub fn name(self) -> &'static str {
+        match self {
+            GpuSource::Allocator => "allocator",
+            GpuSource::Sampled => "sampled",
+            GpuSource::Shared => "shared card",
+        }
     }
 }
 
@@ -130,6 +151,10 @@ pub struct Totals {
     pub cpu_percent: Option<f64>,
     pub peak_rss_bytes: Option<u64>,
     pub peak_gpu_bytes: Option<u64>,
+    /// Who measured the largest peak of GPU memory.
+    pub peak_gpu_source: Option<GpuSource>,
+    /// Energy of the cards, of the tasks whose power was sampled.
+    pub gpu_joules: Option<f64>,
     pub read_bytes: Option<u64>,
     pub write_bytes: Option<u64>,
     pub queue_ms: Option<u64>,
@@ -141,6 +166,9 @@ pub struct Totals {
     /// Time and CPU time that cached tasks had cost the run which computed them; not part of this run's cost.
     pub saved_ms: u64,
     pub saved_cpu_time_ms: u64,
+    /// Cells of the completed tasks of that process which saw most.
+    pub cells: Option<u64>,
+    pub per_1000_cells: Option<PerThousand>,
     pub price: Option<Price>,
 }
 
@@ -162,7 +190,23 @@ pub struct TaskCost {
     pub cpus: Option<u32>,
     pub peak_rss_bytes: Option<u64>,
     pub memory_bytes: Option<u64>,
+    /// Time asked for.
+    pub time_limit_ms: Option<u64>,
+    /// Of the allocator where it told, else of the samples.
     pub peak_gpu_bytes: Option<u64>,
+    pub peak_gpu_source: Option<GpuSource>,
+    /// The most that was in use on one card, whoever used it.
+    pub sampled_gpu_bytes: Option<u64>,
+    /// How often the cards were looked at, once for each; left out where they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_samples: Option<u64>,
+    /// The memory of the smallest card that was looked at; left out where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card_bytes: Option<u64>,
+    /// Mean utilisation of the cards, sampled.
+    pub gpu_utilization_percent: Option<f64>,
+    /// Energy of the cards, sampled.
+    pub gpu_joules: Option<f64>,
     pub gpus: Option<u32>,
     pub device: Option<String>,
     pub read_bytes: Option<u64>,
@@ -175,9 +219,20 @@ pub struct TaskCost {
     pub batch_size_asked: Option<u64>,
     pub batch_size_used: Option<u64>,
     pub halvings: Option<u32>,
+    pub per_1000_cells: Option<PerThousand>,
     pub workdir: Option<PathBuf>,
+    /// What its directory holds on the disk now; only where [`CostSummary::disk`] is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
     /// The line of its log that says the task was killed for memory, although it is called complete.
     pub memory_kill: Option<String>,
+}
+
+impl TaskCost {
+    /// The name of its process, from `NAME (tag)` where the trace has no column for it.
+    pub(crate) fn process_name(&self) -> &str {
+        self.process.as_deref().unwrap_or_else(|| process_and_tag(&self.name).0)
+    }
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ fn a_hash_leads_to_its_own_directory_only() {
         task.hash = Some(hash.to_owned());
         task
     };
-    let find = |hash| work_directory(&task(hash), root.path());
+    let find = |hash| work_directory(hash, root.path());
     assert_eq!(find("7e/e97eb7"), Some(root.path().join("7e/e97eb7aa")));
     assert_eq!(find("7e/e97eb8"), None);
     for hash in ["7e/ffffff", "7e/", "../7e", "7e", "/", "7e/../7e"] {
@@ -111,9 +111,13 @@ fn a_hash_leads_to_its_own_directory_only() {
     }
     let mut by_column = task("7e/e97eb8");
     by_column.workdir = Some(root.path().join("7e/e97eb8cc"));
-    assert_eq!(work_directory(&by_column, root.path()), by_column.workdir);
+    let of_task = |task: &trace::TaskRecord| {
+        let root = evidence::WorkRoot::new(root.path(), std::slice::from_ref(task));
+        root.directory(task).map(|directory| directory.path().to_owned())
+    };
+    assert_eq!(of_task(&by_column), by_column.workdir);
     by_column.workdir = Some("/nonexistent".into());
-    assert_eq!(work_directory(&by_column, root.path()), None);
+    assert_eq!(of_task(&by_column), None);
 }
 
 const HEADER: &str =
@@ -187,6 +191,7 @@ fn usage_fills_what_the_trace_cannot_know() {
         currency: Some("EUR".into()),
         gpu_watts: Some(70.0),
         cpu_watts: None,
+        co2e_per_kwh: None,
     };
     let summary = summarise(&trace, &SummaryOptions { rates: Some(rates), ..SummaryOptions::default() });
     let task = &summary.tasks[0];
@@ -205,6 +210,7 @@ fn usage_fills_what_the_trace_cannot_know() {
         [
             "elapsed, first submission to last completion: 1h 00m; tasks waited 0 ms in the queue, added up",
             "GPU-hours: 1.000",
+            "per 1000 of 700 cells: 5143 s, 0.714 CPU-hours, 1.43 GPU-hours",
             "price: 2.40 EUR; energy: 0.070 kWh",
             "EMBED (a): GPU memory ran out, so the batch size was halved 2 times down to 16",
             "EMBED (a): 3 genes are not in the vocabulary",
@@ -285,9 +291,9 @@ fn runs_side_by_side() {
 fn json_keeps_the_absent_null_and_names_its_units() {
     let runs = [summary(&fixture("c01_trace_units.txt"))];
     let json: Value = serde_json::to_value(Comparison::new(&runs)).unwrap();
-    assert_eq!(json["schema"], 1);
+    assert_eq!(json["schema"], 2);
     let run = &json["runs"][0];
-    assert_eq!((&run["schema"], &run["status"]), (&Value::from(1), &Value::from("unfinished")));
+    assert_eq!((&run["schema"], &run["status"]), (&Value::from(2), &Value::from("unfinished")));
     assert_eq!(run["totals"]["run_time_ms"], 102_383_306);
     assert_eq!(run["totals"]["peak_rss_bytes"], 1_649_267_441_664_u64);
     assert_eq!(run["tasks"][1]["cpu_time_ms"], Value::Null);
@@ -331,4 +337,118 @@ fn a_memory_kill_is_read_from_several_batch_systems() {
     ] {
         assert!(!evidence::is_memory_kill(line), "{line}");
     }
+}
+
+const SAMPLES: &str = "time,index,uuid,memory_used_mib,memory_total_mib,utilization_percent,power_watts
+1000,0,GPU-a,5,8192,0,50\n1001,0,GPU-a,4096,8192,50,150\n1002,0,GPU-a,2048,8192,100,250\n";
+
+/// The cost of one task with the given samples and `usage.json`.
+fn with_samples(samples: &str, usage: &Usage) -> CostSummary {
+    let (root, trace) = with_usage(&serde_json::to_string(usage).unwrap());
+    fs::write(root.path().join("work/ab/11ffff/.gpu.csv"), samples).unwrap();
+    summary(&trace)
+}
+
+#[test]
+fn peaks_of_gpu_memory_say_who_measured_them() {
+    let of = |samples: &str, allocated: Option<u64>| {
+        let usage = Usage { peak_gpu_bytes_allocated: allocated, ..Usage::new("runner") };
+        let summary = with_samples(samples, &usage);
+        let task = summary.tasks[0].clone();
+        assert_eq!(summary.totals.peak_gpu_source, task.peak_gpu_source);
+        assert!(task_table(&summary).to_string().contains(task.peak_gpu_source.unwrap().name()));
+        task
+    };
+    let alone = of(SAMPLES, None);
+    assert_eq!((alone.peak_gpu_bytes, alone.peak_gpu_source), (Some(4 << 30), Some(GpuSource::Sampled)));
+    assert_eq!((alone.gpu_utilization_percent, alone.gpu_joules), (Some(50.0), Some(300.0)));
+    assert_eq!(alone.gpus, Some(1));
+    let busy = of(&SAMPLES.replace(",5,", ",3000,"), None);
+    assert_eq!((busy.peak_gpu_bytes, busy.peak_gpu_source), (Some(4 << 30), Some(GpuSource::Shared)));
+    let own = of(SAMPLES, Some(3 << 30));
+    assert_eq!((own.peak_gpu_bytes, own.peak_gpu_source), (Some(3 << 30), Some(GpuSource::Allocator)));
+    assert_eq!(own.sampled_gpu_bytes, Some(4 << 30));
+}
+
+#[test]
+fn a_sampler_that_saw_nothing_says_why() {
+    let (root, trace) = with_usage(r#"{"kind": "runner", "device": "NVIDIA T4"}"#);
+    fs::write(root.path().join("work/ab/11ffff/.gpu.err"), "nvidia-smi: not found\n").unwrap();
+    let notes = summary(&trace).notes;
+    assert!(
+        notes.contains(&"EMBED (a): GPU memory was not sampled: nvidia-smi: not found".to_owned()),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn sampled_energy_takes_the_place_of_the_rate() {
+    let mut summary = with_samples(SAMPLES, &Usage::new("runner"));
+    let rates = Rates { gpu_watts: Some(1e6), co2e_per_kwh: Some(400.0), ..Rates::default() };
+    summary.price_at(Some(&rates));
+    let price = summary.totals.price.clone().unwrap();
+    assert_eq!(
+        (price.kilowatt_hours, price.sampled_kilowatt_hours),
+        (Some(300.0 / 3.6e6), Some(300.0 / 3.6e6))
+    );
+    assert!((price.grams_co2e.unwrap() - 400.0 * 300.0 / 3.6e6).abs() < 1e-12);
+}
+
+const ASKED: &str = "task_id\thash\tname\tstatus\texit\trealtime\t%cpu\tpeak_rss\tcpus\tmemory\ttime\n";
+
+#[test]
+fn advice_is_what_was_used_with_headroom() {
+    let gib = |count: f64| ((count * (1_u64 << 30) as f64) as u64).to_string();
+    let row = |name: &str, status: &str, peak: &str| {
+        format!("1\tab/11\t{name}\t{status}\t0\t300000\t150.0\t{peak}\t8\t{}\t86400000\n", gib(32.0))
+    };
+    let text = format!(
+        "{ASKED}{}{}{}",
+        row("EMBED (a)", "COMPLETED", &gib(2.0)),
+        row("EMBED (b)", "COMPLETED", &gib(3.5)),
+        // Neither what failed nor what was not measured says what would do.
+        row("EMBED (c)", "FAILED", &gib(31.0)),
+    );
+    let config = advice(&of_text(&text)).unwrap();
+    let expected = "process {
+    withName: 'EMBED' {
+        // asked for 32.0 GiB, used 3.5 GiB
+        memory = '5 GB'
+        // asked for 8, kept 2 busy
+        cpus = 2
+        // asked for 1d 00h, took 5m 00s
+        time = '10 min'
+    }
+}";
+    assert_eq!(config, expected);
+    let fitting = format!("{ASKED}1\tab/11\tA\tCOMPLETED\t0\t9\t150.0\t{}\t2\t{}\t-\n", gib(3.0), gib(4.0));
+    assert_eq!(advice(&of_text(&fitting)), None);
+    let tight = fitting.replace(&gib(4.0), &gib(3.0));
+    assert!(advice(&of_text(&tight)).unwrap().contains("memory = '4 GB'"));
+    assert_eq!(advice(&summary(&fixture("c03_trace_cached_duplicates.txt"))), None);
+}
+
+#[test]
+fn runs_are_compared_by_the_cell() {
+    let of = |cells: u64, batch: u64| {
+        let usage = Usage { cells: Some(cells), batch_size_used: Some(batch), ..Usage::new("runner") };
+        let (_root, trace) = with_usage(&serde_json::to_string(&usage).unwrap());
+        summary(&trace)
+    };
+    let runs = [of(1000, 64), of(500, 32)];
+    let ratios = Comparison::new(&runs).ratios;
+    assert_eq!((ratios[0].run_time, ratios[1].run_time, ratios[1].peak_gpu), (Some(1.0), Some(2.0), None));
+    let table = ratio_table(&runs).to_string();
+    let words: Vec<&str> = table.lines().nth(2).unwrap().split_whitespace().skip(1).collect();
+    assert_eq!(words, ["500", "32", "7200", "-", "-", "2.00", "-", "-"], "{table}");
+}
+
+#[test]
+fn many_failed_attempts_take_no_time() {
+    let rows: String = (0..60_000)
+        .map(|number| format!("{number}\tab/11\tEMBED (x{number})\tFAILED\t1\t0\t0\t1\t1\t-\t-\t2\n"))
+        .collect();
+    let good = rows.replace("FAILED\t1", "COMPLETED\t2");
+    assert_eq!(of_text(&format!("{HEADER}{rows}{good}")).status, RunStatus::Ok);
+    assert_eq!(of_text(&format!("{HEADER}{good}{rows}")).status, RunStatus::Failed);
 }

@@ -1,5 +1,6 @@
 //! The sums over the tasks of one run.
 
+use super::per_cells::{self, PerThousand};
 use super::rates::{Hours, Price, Rates};
 use super::summary::percent;
 use super::{TaskCost, Totals};
@@ -18,7 +19,9 @@ pub(super) fn totals(records: &[TaskRecord], tasks: &[TaskCost]) -> Totals {
     let ended = || executed.iter().filter(|task| task.status != Status::Aborted);
     let cached = || tasks.iter().filter(|task| task.cached);
     let of_status = |status: &Status| tasks.iter().filter(|task| task.status == *status).count();
-    Totals {
+    let fullest =
+        executed.iter().filter(|task| task.peak_gpu_bytes.is_some()).max_by_key(|task| task.peak_gpu_bytes);
+    let mut totals = Totals {
         tasks: tasks.len(),
         executed: executed.len(),
         completed: of_status(&Status::Completed),
@@ -33,7 +36,9 @@ pub(super) fn totals(records: &[TaskRecord], tasks: &[TaskCost]) -> Totals {
         cpu_time_ms: sum(executed.iter().map(|task| task.cpu_time_ms)),
         cpu_percent: cpu_percent(&executed),
         peak_rss_bytes: executed.iter().filter_map(|task| task.peak_rss_bytes).max(),
-        peak_gpu_bytes: executed.iter().filter_map(|task| task.peak_gpu_bytes).max(),
+        peak_gpu_bytes: fullest.and_then(|task| task.peak_gpu_bytes),
+        peak_gpu_source: fullest.and_then(|task| task.peak_gpu_source),
+        gpu_joules: executed.iter().filter_map(|task| task.gpu_joules).reduce(|left, right| left + right),
         read_bytes: sum(executed.iter().map(|task| task.read_bytes)),
         write_bytes: sum(executed.iter().map(|task| task.write_bytes)),
         queue_ms: sum(executed.iter().map(|task| task.queue_ms)),
@@ -46,15 +51,19 @@ pub(super) fn totals(records: &[TaskRecord], tasks: &[TaskCost]) -> Totals {
         .unwrap_or(0),
         saved_ms: sum(cached().map(|task| task.wall_ms)).unwrap_or(0),
         saved_cpu_time_ms: sum(cached().map(|task| task.cpu_time_ms)).unwrap_or(0),
+        cells: per_cells::cells(tasks),
+        per_1000_cells: None,
         price: None,
-    }
+    };
+    totals.per_1000_cells = PerThousand::of_run(&totals);
+    totals
 }
 
 /// What the executed tasks come to; a note says what the sum leaves out.
 pub(super) fn price(
     rates: &Rates,
     tasks: &[TaskCost],
-    gpu_hours: Option<f64>,
+    totals: &Totals,
     notes: &mut Vec<String>,
 ) -> Option<Price> {
     let executed = || tasks.iter().filter(|task| is_executed(task));
@@ -62,7 +71,14 @@ pub(super) fn price(
     let core = sum(executed().map(held_core_ms)).map(hours);
     let busy_core = sum(executed().map(|task| task.cpu_time_ms)).map(hours);
     notes.extend(unpriced(tasks).filter(|_| rates.cpu_hour.is_some()));
-    rates.price(Hours { core, busy_core, gpu: gpu_hours })
+    let unsampled: Vec<&TaskCost> = executed().filter(|task| task.gpu_joules.is_none()).collect();
+    rates.price(Hours {
+        core,
+        busy_core,
+        gpu: totals.gpu_hours,
+        unsampled_gpu: gpu_hours(&unsampled),
+        sampled_joules: totals.gpu_joules,
+    })
 }
 
 /// The note on the tasks whose cores nobody counted; none where all are known.

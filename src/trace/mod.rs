@@ -49,19 +49,22 @@ pub enum Status {
     Unknown(String),
 }
 
+const KNOWN: [(&str, Status); 7] = [
+    ("COMPLETED", Status::Completed),
+    ("CACHED", Status::Cached),
+    ("FAILED", Status::Failed),
+    ("ABORTED", Status::Aborted),
+    ("NEW", Status::New),
+    ("SUBMITTED", Status::Submitted),
+    ("RUNNING", Status::Running),
+];
+
 impl Status {
     /// Reads the word of the `status` column, whatever its case.
     pub fn parse(text: &str) -> Status {
-        match text.trim().to_ascii_uppercase().as_str() {
-            "NEW" => Status::New,
-            "SUBMITTED" => Status::Submitted,
-            "RUNNING" => Status::Running,
-            "COMPLETED" => Status::Completed,
-            "FAILED" => Status::Failed,
-            "ABORTED" => Status::Aborted,
-            "CACHED" => Status::Cached,
-            _ => Status::Unknown(text.trim().to_owned()),
-        }
+        let text = text.trim();
+        let known = KNOWN.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
+        known.map_or_else(|| Status::Unknown(text.to_owned()), |(_, status)| status.clone())
     }
 
     /// Whether the task was still waiting or running when the row was written.
@@ -202,6 +205,32 @@ impl TaskRecord {
     /// When the task ended, in milliseconds since 1970: `complete`, else `submit` plus `duration`.
     pub fn end_ms(&self) -> Option<i64> {
         self.complete_ms.or_else(|| self.submit_ms?.checked_add(i64::try_from(self.duration_ms?).ok()?))
+    }
+
+    /// The name of its process, also where the trace has no column for it.
+    pub fn process_name(&self) -> &str {
+        self.process.as_deref().unwrap_or_else(|| process_and_tag(&self.name).0)
+    }
+
+    /// How it ended, as one line: `EMBED (pbmc) done in 12.3 s`.
+    pub fn told_end(&self) -> String {
+        let time = self.wall_ms().map_or(String::new(), |ms| format!(" in {}", units::format_duration(ms)));
+        match &self.status {
+            Status::Completed => format!("{} done{time}", self.name),
+            Status::Cached => format!("{} reused from an earlier run", self.name),
+            status => {
+                let exit = self.exit.map_or(String::new(), |exit| format!(", exit {exit}"));
+                format!("{} {}{exit}", self.name, status.to_string().to_lowercase())
+            }
+        }
+    }
+}
+
+/// `EMBED` and `pbmc` of `EMBED (pbmc)`: the process of a task, and its tag if it has one.
+pub fn process_and_tag(name: &str) -> (&str, Option<&str>) {
+    match name.split_once(" (") {
+        Some((process, tag)) => (process, tag.strip_suffix(')')),
+        None => (name, None),
     }
 }
 

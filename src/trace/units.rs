@@ -71,7 +71,12 @@ pub fn parse_percent(text: &str) -> Option<f64> {
 /// Milliseconds since 1970 of `2025-03-04 09:12:36.080` in the local time zone, of an instant with its own zone
 /// (`2025-03-04T09:12:36Z`), or of a bare whole number of milliseconds.
 pub fn parse_date(text: &str) -> Option<i64> {
-    parse_date_in(text, &TimeZone::system())
+    let text = text.trim();
+    // Asking for the zone costs more than reading a number.
+    match is_whole_number(text) {
+        true => text.parse().ok(),
+        false => parse_date_in(text, &TimeZone::system()),
+    }
 }
 
 fn parse_date_in(text: &str, zone: &TimeZone) -> Option<i64> {
@@ -99,7 +104,10 @@ fn leading_number(text: &str) -> Option<(f64, &str)> {
     if !digits.starts_with(|letter: char| letter.is_ascii_digit()) {
         return None;
     }
-    let number: f64 = digits.replace(',', ".").parse().ok()?;
+    let number: f64 = match digits.contains(',') {
+        true => digits.replace(',', ".").parse().ok()?,
+        false => digits.parse().ok()?,
+    };
     number.is_finite().then_some((number, rest))
 }
 

@@ -5,6 +5,7 @@ mod signs;
 
 use std::path::Path;
 
+use super::directory::TaskDirectory;
 use super::evidence::{LOGS, clean, is_memory_kill, read_tail};
 use crate::trace::units::{format_bytes, format_duration};
 use crate::trace::{Status, TaskRecord};
@@ -42,7 +43,8 @@ impl Diagnosis {
 pub fn diagnose(task: &TaskRecord, work_directory: Option<&Path>, facts: &Facts) -> Option<Diagnosis> {
     let usage = work_directory.and_then(|directory| usage::read(directory).ok().flatten());
     let logs: Vec<String> = work_directory
-        .map(|directory| LOGS.iter().filter_map(|name| read_tail(&directory.join(name))).collect())
+        .and_then(|directory| TaskDirectory::open(directory.to_owned()))
+        .map(|directory| LOGS.iter().filter_map(|name| read_tail(&directory, name)).collect())
         .unwrap_or_default();
     let case = Case { task: Some(task), usage: usage.as_ref(), facts };
     if logs.iter().any(|log| log.lines().any(is_memory_kill)) {
