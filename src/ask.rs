@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 /// How long a container engine or a scheduler may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a killed command is waited for.
+const GRACE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(20);
 
 /// What the command prints on stdout, if it ends well and in time.
@@ -26,16 +28,22 @@ pub(crate) fn ask(command: &mut Command, limit: Duration) -> Result<String, Stri
         match child.try_wait() {
             Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL),
             Ok(None) => {
-                // It may have ended by now, and then is only reaped.
+                // It may have ended by now, and then is only reaped; one that hangs in a driver cannot even be killed.
                 let _ = child.kill();
-                let _ = child.wait();
+                let reaped = Instant::now() + GRACE;
+                while matches!(child.try_wait(), Ok(None)) && Instant::now() < reaped {
+                    std::thread::sleep(POLL);
+                }
                 return Err(format!("{name} does not answer within {} s", limit.as_secs()));
             }
             Ok(Some(status)) if status.success() => return Ok(said(&answer)),
             Ok(Some(status)) => {
-                let words = said(&complaint);
-                let last = words.lines().rev().find(|line| !line.trim().is_empty());
-                return Err(format!("{name} fails: {}", last.map_or(status.to_string(), str::to_owned)));
+                // Some complain on stdout.
+                let last = |words: String| {
+                    words.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
+                };
+                let words = last(said(&complaint)).or_else(|| last(said(&answer)));
+                return Err(format!("{name} fails: {}", words.unwrap_or_else(|| status.to_string())));
             }
             Err(error) => return Err(format!("{name} is lost: {error}")),
         }
@@ -72,6 +80,7 @@ mod tests {
         assert_eq!(shell("seq 20000 | tail -n 1", PATIENCE), Ok("20000\n".to_owned()));
         let refusal = shell("echo 'no daemon' >&2; exit 1", PATIENCE);
         assert_eq!(refusal, Err("sh fails: no daemon".to_owned()));
+        assert_eq!(shell("echo 'no card'; exit 6", PATIENCE), Err("sh fails: no card".to_owned()));
         let started = Instant::now();
         let silence = shell("exec sleep 60", Duration::from_secs(1));
         assert_eq!(silence, Err("sh does not answer within 1 s".to_owned()));

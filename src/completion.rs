@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::plan::Plan;
+use crate::plan::{DECIDED, Plan};
 use crate::rundir::{Completion, InputState, OutputState, Record, RunDir};
 
 /// Parameters that change no result, or are compared in another way.
-const ASIDE: [&str; 2] = ["gpu_id", "inputs"];
+const ASIDE: [&str; 3] = ["gpu_id", "inputs", DECIDED];
 
 /// Arguments of the engine that change no result, and may have a value.
 const WATCHING: [&str; 9] = [
@@ -123,12 +123,15 @@ fn decisions(plan: &Plan) -> Value {
     let images: Vec<Value> =
         plan.stages.iter().map(|stage| json!([stage.process, stage.container])).collect();
     let weights: Vec<Value> = plan.weights.iter().map(|weight| json!([weight.path, weight.bytes])).collect();
+    let configs: Vec<Value> =
+        plan.configs.iter().map(|path| with_contents(&path.to_string_lossy())).collect();
     json!({
         "parameters": parameters,
         "inputs": described(plan.parameters.get("inputs")),
         "images": images,
         "weights": weights,
-        "arguments": telling(&plan.nextflow_text).into_iter().map(with_contents).collect::<Vec<_>>(),
+        "configurations": configs,
+        "arguments": telling(&plan.nextflow_text).into_iter().map(|text| with_contents(text)).collect::<Vec<_>>(),
     })
 }
 
@@ -155,8 +158,8 @@ fn telling(arguments: &[String]) -> Vec<&String> {
     telling
 }
 
-/// An argument; of a file its hash too, since a file of parameters decides by what it holds.
-fn with_contents(argument: &String) -> Value {
+/// An argument; of a file its hash too, since a file of parameters or settings decides by what it holds.
+fn with_contents(argument: &str) -> Value {
     let path = Path::new(argument);
     let hash = path.is_absolute() && path.is_file();
     json!([argument, hash.then(|| state(path).ok()).flatten().map(|state| state.sha256)])
@@ -175,7 +178,6 @@ fn other_decision(plan: &Plan, run: &RunDir) -> String {
             format!("scfoundry {} made it", shown(&value(&old, name)).unwrap_or_default())
         }
         Some(name) if name == "fitted" => "the fitted model was another, or has changed".to_owned(),
-        Some(name) if name == "fitted" => "the fitted model was another, or has changed".to_owned(),
         Some(name) => match (shown(&value(new, name)), shown(&value(&old, name))) {
             (Some(new), Some(old)) => format!("{name} was {old} and is {new}"),
             _ => format!("{name} was another"),
@@ -183,7 +185,7 @@ fn other_decision(plan: &Plan, run: &RunDir) -> String {
         None if described(new.get("inputs")) != described(old.get("inputs")) => {
             "the inputs are named in another way".to_owned()
         }
-        None => "the images, the weights or the arguments after `--` were others".to_owned(),
+        None => "the images, the weights, `--config` or the arguments after `--` were others".to_owned(),
     }
 }
 
@@ -303,7 +305,7 @@ mod tests {
         };
         assert_eq!(told("{}"), told("{}"));
         assert_ne!(told("{}"), told("[]"));
-        assert_eq!(with_contents(&"30".to_owned()), json!(["30", null]));
+        assert_eq!(with_contents("30"), json!(["30", null]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub enum Kind {
     Usage,
     /// A file, a value or a workspace was rejected (exit 3).
     Input,
-    /// Something outside is missing: Java, Nextflow, a container engine, a runner (exit 4).
+    /// Something outside is missing: Java, Nextflow, a container engine, a runner, a GPU (exit 4).
     Environment,
     /// Stopped by a signal (exit 128 + its number; Ctrl-C gives 130).
     Signal(u8),
@@ -26,6 +26,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Of a signal by its number.
+    pub fn of_signal(signal: i32) -> Kind {
+        Kind::Signal(u8::try_from(signal).unwrap_or(2))
+    }
+
     /// The process exit code of this kind.
     pub fn exit_code(self) -> u8 {
         match self {

@@ -10,6 +10,7 @@
 mod ask;
 pub mod atomic;
 pub mod error;
+pub mod growing;
 pub mod shell;
 pub mod table;
 pub mod ui;
@@ -19,6 +20,7 @@ pub mod method;
 pub mod settings;
 pub mod workspace;
 
+pub mod gpu;
 pub mod plan;
 pub mod render;
 pub mod rundir;
@@ -29,9 +31,15 @@ pub mod launch;
 pub mod nextflow;
 
 pub mod cost;
+pub mod estimate;
+pub mod history;
+pub mod probe;
+pub mod samples;
 pub mod trace;
 pub mod usage;
+pub mod watch;
 
 pub mod h5ad;
 pub mod kernel;
 pub mod matrix;
+pub mod pickle;

@@ -69,6 +69,17 @@ pub struct OutputState {
     pub sha256: String,
 }
 
+/// A card that a run had to itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// As `nvidia-smi` numbered it.
+    pub index: u32,
+    #[serde(default)]
+    pub uuid: Option<String>,
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
 /// The record of a run, `run.json`. Records of the known Python command have the first fields only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -109,6 +120,9 @@ pub struct Record {
     pub pid: Option<u32>,
     #[serde(default)]
     pub pid_started: Option<u64>,
+    /// The cards of this machine that its tasks used.
+    #[serde(default)]
+    pub cards: Vec<Card>,
     #[serde(default)]
     pub message: Option<String>,
     /// Of a run whose results are all in place.

@@ -52,6 +52,7 @@ struct File {
     outdir: Option<PathBuf>,
     profile: Option<String>,
     keep_work: Option<bool>,
+    history: Option<PathBuf>,
     rates: Option<Rates>,
 }
 
@@ -82,6 +83,8 @@ pub struct Settings {
     pub profile: Option<Setting<String>>,
     /// Whether a run that went well keeps its work directory.
     pub keep_work: Setting<bool>,
+    /// Directory of what finished runs cost; absent where the user has no home.
+    pub history: Option<Setting<PathBuf>>,
     pub rates: Option<Setting<Rates>>,
 }
 
@@ -95,11 +98,15 @@ pub const TEMPLATE: &str = "\
 # outdir = \"/shared/results\"
 # profile = \"slurm\"                      # of nextflow.config, for runs without --profile
 # keep_work = true                        # work directories stay when a run has gone well
+# history = \"/shared/scfoundry-history\"   # what each finished run cost, one small file a run
 #
-# [rates]                                 # adds money to cost tables
+# [rates]                                 # adds money, energy and CO2 to cost tables
 # currency = \"EUR\"
 # cpu_hour = 0.04
 # gpu_hour = 1.20
+# cpu_watts = 10                          # of one busy core
+# gpu_watts = 300                         # of one card, where its power was not sampled
+# co2e_per_kwh = 380                      # grams
 ";
 
 impl Settings {
@@ -129,11 +136,18 @@ impl Settings {
             gpu: layered(flags.gpu.clone(), "SCFOUNDRY_GPU", &layers, |_| None),
             profile: layered(None, "SCFOUNDRY_PROFILE", &layers, |file| file.profile.clone()),
             keep_work: keep_work(flags, &layers)?,
+            history: pick(&None, "SCFOUNDRY_HISTORY", |file| &file.history).or_else(own_history),
             rates: layers.iter().flatten().find_map(|(path, file)| {
                 Some(Setting { value: file.rates.clone()?, origin: Origin::File(path.clone()) })
             }),
         })
     }
+}
+
+/// The user's own directory of what runs cost.
+fn own_history() -> Option<Setting<PathBuf>> {
+    let folder = base_folder("XDG_DATA_HOME", ".local/share")?;
+    Some(Setting { value: folder.join("scfoundry").join("history"), origin: Origin::Default })
 }
 
 const KEEP_WORK: &str = "SCFOUNDRY_KEEP_WORK";
@@ -165,6 +179,21 @@ fn keep_work(flags: &Flags, layers: &[Option<(PathBuf, File)>]) -> Result<Settin
 /// The workspace chosen by the environment.
 pub fn workspace_from_environment() -> Option<PathBuf> {
     text_variable("SCFOUNDRY_WORKSPACE").map(PathBuf::from)
+}
+
+/// The directory in which GPUs are reserved, where a site has chosen one.
+pub fn lease_folder_from_environment() -> Option<PathBuf> {
+    text_variable("SCFOUNDRY_LEASE_DIR").map(|path| std::path::absolute(&path).unwrap_or(path.into()))
+}
+
+/// A directory of the user's own in which GPUs can be reserved.
+pub fn own_lease_folder() -> Option<PathBuf> {
+    Some(base_folder("XDG_CACHE_HOME", ".cache")?.join("scfoundry/gpus"))
+}
+
+/// The cards that the environment leaves to this process; an empty value leaves none.
+pub fn visible_devices() -> Option<String> {
+    env::var("CUDA_VISIBLE_DEVICES").ok()
 }
 
 impl File {

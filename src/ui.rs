@@ -3,7 +3,7 @@
 //! Colour is decided by `anstream` (`NO_COLOR`, `CLICOLOR_FORCE`, not a terminal); text is the same without it.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -31,10 +31,13 @@ const DIM: Style = Style::new().dimmed();
 impl Ui {
     /// Whether moving progress may be drawn on stderr.
     pub fn interactive(&self) -> bool {
-        !self.quiet
-            && io::stderr().is_terminal()
-            && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
-            && std::env::var_os("SCFOUNDRY_NO_PROGRESS").is_none()
+        !self.quiet && can_move(&io::stderr())
+    }
+
+    /// A place on stdout for what is drawn again and again; `None` where stdout is no terminal that can do that, or where
+    /// data are printed.
+    pub fn live(&self) -> Option<Live> {
+        (!self.json && can_move(&io::stdout())).then_some(Live { lines: 0 })
     }
 
     /// One line of data on stdout. A closed pipe ends the program quietly.
@@ -44,9 +47,10 @@ impl Ui {
 
     /// One JSON document on stdout.
     pub fn document<T: Serialize>(&self, value: &T) -> Result<()> {
-        let text = serde_json::to_string_pretty(value)
-            .map_err(|error| Error::failed("cannot write the result as JSON").cause(error))?;
-        self.line(text)
+        // JSON holds no escape sequences, so nothing has to look for them.
+        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
+        told(written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
     }
 
     /// What is happening, for a person.
@@ -85,8 +89,55 @@ impl Ui {
     }
 }
 
+/// Whether what was drawn there can be drawn over, and may be.
+fn can_move(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal()
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+        && std::env::var_os("SCFOUNDRY_NO_PROGRESS").is_none()
+}
+
+/// The last lines on the terminal, which the next drawing replaces.
+#[derive(Debug)]
+pub struct Live {
+    /// How many lines the last drawing took.
+    lines: usize,
+}
+
+impl Live {
+    /// Draws text in place of what was drawn last. What the terminal is too small for is left out.
+    pub fn draw(&mut self, text: &str) -> Result<()> {
+        let (columns, rows) = match rustix::termios::tcgetwinsize(io::stdout()) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+            _ => (80, 24),
+        };
+        let all: Vec<&str> = text.lines().collect();
+        let mut shown: Vec<String> = all.iter().map(|line| line.chars().take(columns).collect()).collect();
+        // The cursor stands on a line of its own below.
+        if all.len() >= rows {
+            shown.truncate(rows.saturating_sub(2));
+            shown.push(format!("… {} more lines", all.len() - shown.len()));
+        }
+        self.clear()?;
+        self.lines = shown.len();
+        write_stdout(format_args!("{}\n", shown.join("\n")))
+    }
+
+    /// Removes what was drawn last.
+    pub fn clear(&mut self) -> Result<()> {
+        match std::mem::take(&mut self.lines) {
+            0 => Ok(()),
+            lines => write_stdout(format_args!("\r\u{1b}[{lines}A\u{1b}[J")),
+        }
+    }
+}
+
 fn write_stdout(text: std::fmt::Arguments<'_>) -> Result<()> {
-    match anstream::stdout().lock().write_fmt(text) {
+    told(anstream::stdout().lock().write_fmt(text))
+}
+
+/// What became of writing to stdout.
+fn told(written: io::Result<()>) -> Result<()> {
+    match written {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Error::new(Kind::BrokenPipe, "")),
         Err(error) => Err(Error::failed("cannot write to stdout").cause(error)),

@@ -79,9 +79,13 @@ pub fn read(work_directory: &Path) -> Result<Option<Usage>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", &path)(error)),
     };
-    let usage = serde_json::from_slice(&bytes)
-        .map_err(|error| Error::input(format_args!("{} is damaged", path.display())).cause(error))?;
-    Ok(Some(usage))
+    parse(&path, &bytes).map(Some)
+}
+
+/// Reads the bytes of a `usage.json`; the path is for the error, that it is not valid.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Usage> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| Error::input(format_args!("{} is damaged", path.display())).cause(error))
 }
 
 impl Usage {
@@ -140,7 +144,8 @@ pub fn own_rss_bytes() -> Option<u64> {
     status_bytes(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
-fn status_bytes(status: &str, field: &str) -> Option<u64> {
+/// A size in `/proc/PID/status`, in bytes.
+pub(crate) fn status_bytes(status: &str, field: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use scfoundry::h5ad::{EmbeddingRef, Frame, H5ad, Slot, UnsValue, write_embedding};
+use scfoundry::h5ad::{EmbeddingRef, Extent, Frame, H5ad, Slot, UnsValue, write_cells, write_embedding};
 use scfoundry::matrix::RowBlocks;
 use serde_json::Value;
 
@@ -152,4 +152,44 @@ fn judge_h5ad_embedding_comes_back_through_anndata() {
         write_embedding(&path, EmbeddingRef { values: &values, dims, uns: &uns }, &source).unwrap();
     }
     python("h5ad_compare.py", &[&sources, &results]);
+}
+
+#[test]
+#[ignore = "judge: needs SCFOUNDRY_TEST_PYTHON"]
+fn judge_h5ad_chosen_cells_are_those_that_anndata_chooses() {
+    let directory = tempfile::tempdir().unwrap();
+    let (sources, results) = (directory.path().join("sources"), directory.path().join("results"));
+    std::fs::create_dir(&sources).unwrap();
+    std::fs::create_dir(&results).unwrap();
+    let whole = directory.path().join("whole");
+    std::fs::create_dir(&whole).unwrap();
+    let mut names: Vec<String> = made(&sources)
+        .into_iter()
+        .filter(|(name, case)| case.get("obs").is_some() || name.starts_with("anndata"))
+        .map(|(name, _)| name)
+        .collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = [root.join("tests/fixtures/cases"), root.join("demo")];
+    for path in folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap()) {
+        let path = path.unwrap().path();
+        // Those that cannot be read are there to be refused.
+        if path.extension().is_some_and(|end| end == "h5ad") && H5ad::open(&path).is_ok() {
+            std::fs::copy(&path, sources.join(path.file_name().unwrap())).unwrap();
+            names.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
+        }
+    }
+    let mut chosen = BTreeMap::new();
+    for name in names {
+        let source = H5ad::open(&sources.join(format!("{name}.h5ad"))).unwrap();
+        let rows: Vec<usize> = (0..source.n_obs()).filter(|row| row % 3 == 1 || row % 7 == 0).collect();
+        for (place, extent) in [(&results, Extent::Usual), (&whole, Extent::Whole)] {
+            let path = place.join(format!("{name}.h5ad"));
+            if let Err(error) = write_cells(&path, &source, &rows, extent, &|| Ok(())) {
+                panic!("{name}: {error}");
+            }
+        }
+        chosen.insert(name, rows);
+    }
+    std::fs::write(results.join("rows.json"), serde_json::to_vec(&chosen).unwrap()).unwrap();
+    python("cells_chosen.py", &[&sources, &results, &whole]);
 }

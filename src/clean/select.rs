@@ -9,8 +9,9 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::work::of_tasks;
-use super::{Age, REMOVING, Size};
+use super::{Age, PROBING, REMOVING, Size};
 use crate::error::{Error, Result};
+use crate::launch;
 use crate::method::Task;
 use crate::rundir::{Record, RunDir, Status};
 
@@ -33,7 +34,7 @@ pub enum Part {
     Run,
     /// Its directory `work`, and the task cache.
     Work,
-    /// What a removal that was cut off has left.
+    /// What a removal or a probe that was cut off has left.
     Leftover,
 }
 
@@ -243,10 +244,15 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// The name of what was being removed, if the path is a directory that says so.
+/// The name of what was being removed, or of a probe that was killed, if the path is a directory that says so.
 fn leftover(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?.strip_prefix(REMOVING)?.to_owned();
-    path.symlink_metadata().ok()?.is_dir().then_some(name)
+    let name = path.file_name()?.to_str()?;
+    if !path.symlink_metadata().ok()?.is_dir() {
+        return None;
+    }
+    let probe = || name.strip_prefix('.').filter(|_| name.starts_with(PROBING));
+    let dead = |_: &&str| launch::claim(path).is_ok();
+    name.strip_prefix(REMOVING).or_else(|| probe().filter(dead)).map(str::to_owned)
 }
 
 fn remains(name: String, path: PathBuf) -> Target {

@@ -31,6 +31,13 @@ impl Size {
         size
     }
 
+    /// The directory without what is in it, or the file.
+    pub fn of_itself(path: &Path) -> Size {
+        let mut size = Size::default();
+        fs::symlink_metadata(path).iter().for_each(|metadata| size.count(metadata));
+        size
+    }
+
     /// Counts another directory in.
     pub fn merge(&mut self, other: &Size) {
         self.alone += other.alone;

@@ -19,6 +19,8 @@ pub struct Arguments {
     pub passed: Vec<Given>,
     /// All after the first `--`, untouched.
     pub nextflow: Vec<OsString>,
+    /// Of `estimate`: the options of the task that it is asked about, and all from `--` on.
+    pub rest: Vec<OsString>,
 }
 
 /// Commands that hand unknown options to the pipeline and arguments after `--` to Nextflow.
@@ -28,8 +30,11 @@ const TASKS: [&str; 6] = ["embed", "transfer", "finetune", "check", "benchmark",
 pub fn split(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments> {
     let all: Vec<OsString> = arguments.into_iter().collect();
     let end = all.iter().position(|argument| argument == "--").unwrap_or(all.len());
-    let Some(start) = command(&all[..end]).filter(|start| TASKS.iter().any(|task| all[*start] == *task))
-    else {
+    let start = command(&all[..end]);
+    if let Some(start) = start.filter(|start| all[*start] == "estimate") {
+        return Ok(for_another(&all, start, end));
+    }
+    let Some(start) = start.filter(|start| TASKS.iter().any(|task| all[*start] == *task)) else {
         return Ok(Arguments { own: all, ..Arguments::default() });
     };
     let task = all[start].to_string_lossy().into_owned();
@@ -61,6 +66,32 @@ pub fn split(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments>
         result.passed.push(Given { name, value, source: Source::Passed });
     }
     Ok(result)
+}
+
+/// The command line of `estimate`: its own options, and those of the task.
+fn for_another(all: &[OsString], start: usize, end: usize) -> Arguments {
+    let known = known_options("estimate");
+    let short = |argument: &OsStr| ["-m", "-h", "-q", "-v"].iter().find(|flag| argument == **flag).copied();
+    let mut result = Arguments { own: all[..=start].to_vec(), ..Arguments::default() };
+    let mut arguments = all[start + 1..end].iter();
+    while let Some(argument) = arguments.next() {
+        let takes_value = match (long_option(argument), short(argument)) {
+            (Some((name, attached)), _) => known.get(&name).map(|takes| *takes && attached.is_none()),
+            (None, Some(flag)) => Some(flag == "-m"),
+            (None, None) => None,
+        };
+        match takes_value {
+            None => result.rest.push(argument.clone()),
+            Some(takes_value) => {
+                result.own.push(argument.clone());
+                if takes_value {
+                    result.own.extend(arguments.next().cloned());
+                }
+            }
+        }
+    }
+    result.rest.extend_from_slice(&all[end..]);
+    result
 }
 
 /// Where the command's name stands: the first argument after the program's that is no global option nor its value.
@@ -147,6 +178,15 @@ mod tests {
 
     fn passed(line: &[&str]) -> Vec<(String, Value)> {
         arguments(line).unwrap().passed.into_iter().map(|given| (given.name, given.value)).collect()
+    }
+
+    #[test]
+    fn an_estimate_leaves_the_options_of_the_task() {
+        let line =
+            "estimate --task transfer -m pca,scgpt --reference a --classifier=knn --json --query b -- -c x";
+        let taken = arguments(&line.split(' ').collect::<Vec<_>>()).unwrap();
+        assert_eq!(taken.own, ["scfoundry", "estimate", "--task", "transfer", "-m", "pca,scgpt", "--json"]);
+        assert_eq!(taken.rest, ["--reference", "a", "--classifier=knn", "--query", "b", "--", "-c", "x"]);
     }
 
     #[test]

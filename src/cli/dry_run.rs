@@ -6,19 +6,21 @@ use crate::error::{Error, Result};
 use crate::launch;
 use crate::plan::{Plan, Work};
 use crate::render;
+use crate::settings::Settings;
 use crate::shell;
 use crate::trace::units::{format_bytes, format_duration};
 use crate::ui::Ui;
 
 /// Prints the plan, the rendered configuration and the command. Nothing is written.
-pub fn show(plan: &Plan, ui: &Ui) -> Result<()> {
-    if let Err(error) = launch::check_space(plan) {
+pub fn show(plan: &Plan, settings: &Settings, ui: &Ui) -> Result<()> {
+    let plan = &launch::foresee(plan, settings, ui)?;
+    if let Err(error) = launch::check_space(plan, None) {
         ui.warn(error);
     }
     let program = std::env::current_exe().map_err(Error::io("find", "scfoundry".as_ref()))?;
     let run = plan.workspace.join("runs").join(plan.task.name()).join(&plan.run_stem);
     let work = run.join("work");
-    let config = render::run_config(plan, &program.to_string_lossy(), &work.to_string_lossy());
+    let config = render::run_config(plan, &program.to_string_lossy(), &run, &work.to_string_lossy());
     let arguments = render::arguments(plan, plan.resume.as_ref().map(|_| "SESSION"));
     if ui.json {
         let command: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
@@ -49,7 +51,7 @@ fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
             Work::Kernel(name) => format!("native kernel {name}, no container"),
             Work::Runner(script) => {
                 let place = stage.container.as_deref().unwrap_or("an environment of its own");
-                let gpu = if stage.gpu { format!(", GPU {}", plan.gpus) } else { String::new() };
+                let gpu = if stage.gpu { cards(plan) } else { String::new() };
                 format!("{script} in {place} ({}){gpu}", plan.runtime)
             }
         };
@@ -61,6 +63,9 @@ fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
         if let Some(value) = plan.parameters.get(name).filter(|value| !value.is_null()) {
             lines.push(("Parameter", format!("{name} = {value}")));
         }
+    }
+    if let Some(batch) = &plan.batch {
+        lines.push(("Batch size", batch.to_string()));
     }
     for weight in &plan.weights {
         let size = weight.bytes.map_or(String::new(), |bytes| format!(", {}", format_bytes(bytes)));
@@ -89,6 +94,17 @@ fn describe(plan: &Plan) -> Vec<(&'static str, String)> {
         lines.push(("Cannot run", reason.clone()));
     }
     lines
+}
+
+/// The cards, and how they were chosen where that is not by number.
+fn cards(plan: &Plan) -> String {
+    let (numbers, choice) = (plan.gpus.to_string(), plan.gpu_wish.choice.to_string());
+    match (numbers.as_str(), plan.executor.as_str()) {
+        ("", _) => ", GPU none".to_owned(),
+        (numbers, "local") if numbers != choice => format!(", GPU {numbers} ({choice})"),
+        (numbers, "local") => format!(", GPU {numbers}"),
+        _ => ", a GPU that the scheduler chooses".to_owned(),
+    }
 }
 
 /// What each process asks a scheduler for, for its largest input; nothing on this machine.

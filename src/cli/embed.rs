@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 
-use super::groups::{Collected, RunOptions, positive};
+use serde_json::Value;
+
+use super::groups::{Collected, RunOptions, batch_size};
 use super::task::Asked;
 use crate::error::Result;
 use crate::method::Task;
@@ -15,7 +17,9 @@ use crate::plan::Role;
 Examples:
   scfoundry embed --method pca --data colon.h5ad
   scfoundry embed --method pca --data atlas/*.h5ad --pca_n_comps 30
+  scfoundry embed --method harmony --data atlas.h5ad --batch-key donor
   scfoundry embed --method scgpt --data colon.h5ad --batch-size 32 --gpu 1 --dry-run
+  scfoundry embed --method scgpt --data atlas/*.h5ad --batch-size auto
   scfoundry embed --method pca --data colon.h5ad --resume -- -with-report report.html
 
 See also: `scfoundry list methods --task embed`, `scfoundry check`, `scfoundry cost`")]
@@ -32,9 +36,13 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
 
-    /// Cells at a time; less takes less GPU memory [default: the profile's]
-    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
-    pub batch_size: Option<u32>,
+    /// Cells at a time, halved where GPU memory runs out; `auto`: as many as fit the card [default: the profile's]
+    ///
+    /// `auto` takes the largest batch that earlier runs of the same method, model and options say will fit into nine tenths of
+    /// what is free on the card, if they ran on a card with as much memory, and never more than one to which a batch was halved
+    /// there. Without such runs, and on a cluster, the task finds it by trial on its first cells. `--dry-run` says which.
+    #[arg(long, value_name = "N|auto", value_parser = batch_size, allow_hyphen_values = true)]
+    pub batch_size: Option<Value>,
 
     /// obs column with the batches, for integration methods [default: batch_id]
     #[arg(long, value_name = "COLUMN")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 
+use crate::estimate::Limits;
 use crate::plan::{Given, Resume, Role, Source};
 use crate::settings::Flags;
 
@@ -34,8 +35,13 @@ pub struct RunOptions {
     #[arg(long)]
     pub keep_work: bool,
 
-    /// GPUs to use, as nvidia-smi numbers them: `0`, `0,1` or `none` [env: SCFOUNDRY_GPU]
-    #[arg(long, value_name = "N[,M]", allow_hyphen_values = true)]
+    /// GPUs to use: `auto`, `0`, `0,1`, a UUID or `none` [env: SCFOUNDRY_GPU]
+    ///
+    /// Numbers are those of nvidia-smi. `auto` takes a free card, the one with most free memory. A card belongs to one run at a
+    /// time: others wait for it, and go on as soon as it is given back. One on which other programs compute is left alone by
+    /// `auto`, and used with a warning where it was named. On a cluster the scheduler gives the cards. Default: `params.gpu_id`
+    /// of nextflow.config. `scfoundry gpus` shows the cards and who has them.
+    #[arg(long, value_name = "CARDS", allow_hyphen_values = true)]
     pub gpu: Option<String>,
 
     /// Directory of model weights [default: <workspace>/data/model_weights] [env: SCFOUNDRY_WEIGHTS_DIR]
@@ -62,6 +68,17 @@ pub struct RunOptions {
     #[arg(long, value_name = "PATH")]
     pub java: Option<PathBuf>,
 
+    /// Start nothing that may take longer, by what such runs have taken
+    ///
+    /// In hours, such as 0.5. The upper bound of `scfoundry estimate` counts, with the engine's start. A run of which nothing was
+    /// ever measured is not started either: a limit is a promise.
+    #[arg(long, value_name = "HOURS", value_parser = hours)]
+    pub max_hours: Option<f64>,
+
+    /// Start nothing whose tasks may need more memory of a GPU, such as 20G, by what such runs have needed
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_gpu_memory: Option<u64>,
+
     /// Show the plan, the configuration and the command; write and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -82,6 +99,10 @@ impl RunOptions {
             gpu: self.gpu.clone(),
             keep_work: self.keep_work,
         }
+    }
+
+    pub fn limits(&self) -> Limits {
+        Limits { hours: self.max_hours, gpu_bytes: self.max_gpu_memory }
     }
 
     pub fn resume(&self) -> Option<Resume> {
@@ -144,6 +165,34 @@ impl Collected {
             self.0.push(Given { name: name.to_owned(), value: value.into(), source: Source::Option });
         }
         self
+    }
+}
+
+/// A positive number of hours, for clap.
+pub fn hours(text: &str) -> Result<f64, String> {
+    let hours = text.parse().ok().filter(|hours: &f64| hours.is_finite() && *hours > 0.0);
+    hours.ok_or_else(|| "not a positive number of hours, such as 0.5 or 12".to_owned())
+}
+
+/// Bytes, as `20G`, `800M` or a plain number, for clap. Units are those of 1,024.
+pub fn size(text: &str) -> Result<u64, String> {
+    let plain = text.trim().to_uppercase();
+    let plain = plain.trim_end_matches('B').trim_end_matches('I');
+    let (digits, factor) = match plain.strip_suffix(['K', 'M', 'G', 'T']) {
+        Some(digits) => (digits, 1_u64 << (10 * (1 + "KMGT".find(&plain[digits.len()..]).unwrap_or(0)))),
+        None => (plain, 1),
+    };
+    let number = digits.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number
+        .map(|number| (number * factor as f64) as u64)
+        .ok_or_else(|| "not a size, such as 20G or 800M".to_owned())
+}
+
+/// A number of cells or `auto`, for clap.
+pub fn batch_size(text: &str) -> Result<Value, String> {
+    match text {
+        "auto" => Ok(text.into()),
+        _ => positive(text).map(Value::from).map_err(|error| format!("{error}, nor `auto`")),
     }
 }
 

@@ -3,6 +3,7 @@ use serde_json::json;
 use super::Global;
 use super::surroundings::Surroundings;
 use crate::error::Result;
+use crate::gpu;
 use crate::nextflow;
 use crate::plan::Runtime;
 use crate::settings::{Flags, Origin, Settings};
@@ -78,10 +79,11 @@ fn effective(settings: &Settings, config: &Config, ui: &Ui) -> Result<()> {
     path("outdir", Some((&settings.outdir.value, &settings.outdir.origin)));
     path("weights_dir", Some((&settings.weights_dir.value, &settings.weights_dir.origin)));
     path("cache_dir", Some((&settings.cache_dir.value, &settings.cache_dir.origin)));
+    path("history", settings.history.as_ref().map(|setting| (&setting.value, &setting.origin)));
     let gpu = match (&settings.gpu, config.get("params.gpu_id")) {
         (Some(gpu), _) => (gpu.value.clone(), gpu.origin.to_string()),
         (None, Some(id)) => (id.to_owned(), "nextflow.config".to_owned()),
-        (None, None) => ("0".to_owned(), Origin::Default.to_string()),
+        (None, None) => (gpu::usual_choice().to_string(), Origin::Default.to_string()),
     };
     rows.push(("gpu", gpu.0, gpu.1));
     if let Some(profile) = &settings.profile {

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::groups::positive;
 use crate::error::{Error, Result};
-use crate::plan::{Gpus, Runtime};
+use crate::gpu::{self, Choice};
+use crate::plan::Runtime;
 use crate::render;
 use crate::settings;
 use crate::ui::Ui;
@@ -33,9 +34,9 @@ pub struct Args {
     #[arg(long, value_name = "ENGINE")]
     pub runtime: Option<Runtime>,
 
-    /// GPU for inference, as nvidia-smi numbers it: `0`, or `0,1`
-    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true)]
-    pub gpu_id: String,
+    /// GPU for inference, as --gpu takes it [default: auto where there are several, else 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub gpu_id: Option<String>,
 
     /// Write nextflow.config anew, even if it exists
     #[arg(long)]
@@ -126,7 +127,10 @@ impl Slurm {
 }
 
 pub fn run(args: Args, ui: &Ui) -> Result<()> {
-    let gpus = Gpus::parse(&args.gpu_id, "--gpu-id")?;
+    let gpus = match &args.gpu_id {
+        Some(text) => Choice::parse(text, "--gpu-id")?,
+        None => gpu::usual_choice(),
+    };
     let workspace = Workspace::at(&args.directory)?;
     let existed = workspace.exists();
     let written = args.force || !workspace.nextflow_config().exists();

@@ -24,6 +24,8 @@ pub fn run(args: Args, ui: &Ui) -> Result<()> {
         "publish" => publish(&args.spec, &serde_json::from_str(&text).map_err(damaged)?),
         "pca" => kernel::tasks::pca(&serde_json::from_str(&text).map_err(damaged)?, ui),
         "pca-project" => kernel::tasks::project(&serde_json::from_str(&text).map_err(damaged)?, ui),
+        "harmony" => kernel::tasks::harmony(&serde_json::from_str(&text).map_err(damaged)?, ui),
+        "genept" => kernel::tasks::genept(&serde_json::from_str(&text).map_err(damaged)?, ui),
         "classify" => kernel::tasks::classify(&serde_json::from_str(&text).map_err(damaged)?, ui),
         "check" => kernel::tasks::check(&serde_json::from_str(&text).map_err(damaged)?),
         "geometry" => kernel::tasks::geometry(&serde_json::from_str(&text).map_err(damaged)?, ui),

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::Global;
 use super::surroundings::Surroundings;
 use crate::error::Result;
-use crate::method::{Catalogue, Origin, Profile, RunnerKind, Task};
+use crate::method::{Catalogue, Origin, Profile, RunnerKind, Task, built_in_runner};
 use crate::settings::Flags;
 use crate::table::{Column, Table, terminal_width};
 use crate::ui::Ui;
@@ -73,18 +73,19 @@ fn methods(catalogue: &Catalogue, task: Option<Task>, ui: &Ui) -> Result<()> {
             number(profile.dimension),
             number(profile.batch(task.unwrap_or(Task::Embed)).map(|(_, size)| size)),
             profile.cost_class.to_string(),
-            yes(runs_here(profile, catalogue)),
+            yes(runs_here(profile, catalogue, task)),
         ]);
     }
     ui.line(table.render(terminal_width()))
 }
 
-/// Its kernel is in this build, or its script beside its profile.
-fn runs_here(profile: &Profile, catalogue: &Catalogue) -> bool {
+/// Its kernel or its script is in this build, or its script beside its profile.
+fn runs_here(profile: &Profile, catalogue: &Catalogue, task: Option<Task>) -> bool {
     match (profile.runner.kind, catalogue.origin(&profile.name)) {
         (RunnerKind::Native, _) => crate::kernel::NAMES.contains(&profile.runner.entry.as_str()),
         (_, Some(Origin::File(toml))) => toml.with_file_name(&profile.runner.entry).is_file(),
-        _ => false,
+        _ => built_in_runner(&profile.runner.entry)
+            .is_some_and(|runner| task.is_none_or(|task| runner.tasks.contains(&task))),
     }
 }
 

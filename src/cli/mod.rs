@@ -10,8 +10,11 @@ mod doctor;
 mod download;
 mod dry_run;
 mod embed;
+mod estimate;
 mod finetune;
+mod follow;
 mod geometry;
+mod gpus;
 mod groups;
 mod info;
 mod init;
@@ -23,6 +26,7 @@ mod runs;
 mod scores;
 mod surroundings;
 mod task;
+mod top;
 mod transfer;
 
 use std::path::PathBuf;
@@ -75,15 +79,14 @@ pub enum Command {
     Init(init::Args),
     Doctor(doctor::Args),
     Info(info::Args),
+    Gpus(gpus::Args),
     List(list::Args),
     Download(download::Args),
-    Check(check::Args),
-    Embed(embed::Args),
-    Transfer(transfer::Args),
-    Finetune(finetune::Args),
-    Benchmark(benchmark::Args),
-    Geometry(geometry::Args),
+    #[command(flatten)]
+    Task(Box<TaskCommand>),
+    Estimate(estimate::Args),
     Runs(runs::Args),
+    Top(top::Args),
     Cost(cost::Args),
     Clean(clean::Args),
     Completions(completions::Args),
@@ -91,10 +94,36 @@ pub enum Command {
     Kernel(kernel::Args),
 }
 
+/// The commands that run a task through Nextflow.
+#[derive(Debug, Subcommand)]
+pub enum TaskCommand {
+    Check(check::Args),
+    Embed(embed::Args),
+    Transfer(transfer::Args),
+    Finetune(finetune::Args),
+    Benchmark(benchmark::Args),
+    Geometry(geometry::Args),
+}
+
+impl TaskCommand {
+    /// Reads the arguments and hands what they ask for to `task`.
+    fn run(self, task: impl FnOnce(task::Asked, groups::RunOptions) -> Result<()>) -> Result<()> {
+        match self {
+            TaskCommand::Check(args) => check::run(args, task),
+            TaskCommand::Embed(args) => embed::run(args, task),
+            TaskCommand::Transfer(args) => transfer::run(args, task),
+            TaskCommand::Finetune(args) => finetune::run(args, task),
+            TaskCommand::Benchmark(args) => benchmark::run(args, task),
+            TaskCommand::Geometry(args) => geometry::run(args, task),
+        }
+    }
+}
+
 const AFTER_HELP: &str = "\
 Examples:
   scfoundry embed --method pca --data colon.h5ad
   scfoundry check --data colon.h5ad --method scgpt
+  scfoundry estimate --method pca,scgpt --data colon.h5ad
   scfoundry embed --method scgpt --data colon.h5ad --dry-run
   scfoundry embed --method pca --data colon.h5ad -- -with-report report.html
   scfoundry cost
@@ -104,7 +133,7 @@ Exit codes:
   1  the run ended, but a task or the engine failed
   2  the command line is wrong
   3  a file, a value or a workspace was rejected
-  4  something outside is missing: Java, Nextflow, a container engine, a runner
+  4  something outside is missing: Java, Nextflow, a container engine, a runner, a GPU
   130, 143  stopped by Ctrl-C, by a TERM signal
   Any other code is Nextflow's own.";
 
@@ -138,21 +167,20 @@ fn fail(ui: &Ui, error: &crate::error::Error) -> ExitCode {
 
 fn dispatch(cli: Cli, arguments: arguments::Arguments, ui: &Ui) -> Result<()> {
     let global = &cli.global;
-    let task =
-        |asked: task::Asked, options: groups::RunOptions| task::run(asked, options, arguments, global, ui);
+    let rest = arguments.rest.clone();
     match cli.command {
         Command::Init(args) => init::run(args, ui),
         Command::Doctor(args) => doctor::run(args, global, ui),
         Command::Info(args) => info::run(args, global, ui),
+        Command::Gpus(args) => gpus::run(args, ui),
         Command::List(args) => list::run(args, global, ui),
         Command::Download(args) => download::run(args, global, ui),
-        Command::Check(args) => check::run(args, task),
-        Command::Embed(args) => embed::run(args, task),
-        Command::Transfer(args) => transfer::run(args, task),
-        Command::Finetune(args) => finetune::run(args, task),
-        Command::Benchmark(args) => benchmark::run(args, task),
-        Command::Geometry(args) => geometry::run(args, task),
+        Command::Task(command) => {
+            command.run(|asked, options| task::run(asked, options, arguments, global, ui))
+        }
+        Command::Estimate(args) => estimate::run(args, rest, global, ui),
         Command::Runs(args) => runs::run(args, global, ui),
+        Command::Top(args) => top::run(args, global, ui),
         Command::Cost(args) => cost::run(args, global, ui),
         Command::Clean(args) => clean::run(args, global, ui),
         Command::Completions(args) => completions::run(args, ui),

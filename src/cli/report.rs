@@ -28,6 +28,12 @@ pub fn published<T: DeserializeOwned>(finished: &Finished, ending: &str) -> Resu
     finished.published.iter().find(wanted).map(|path| parse(path)).transpose()
 }
 
+/// The JSON document of this name in a directory among the results; none if the run made none.
+pub fn within<T: DeserializeOwned>(finished: &Finished, name: &str) -> Result<Option<T>> {
+    let mut paths = finished.published.iter().map(|path| path.join(name));
+    paths.find(|path| path.is_file()).map(|path| parse(&path)).transpose()
+}
+
 /// With `--strict`: an error when a file failed the check.
 pub fn verdict(finished: &Finished) -> Result<()> {
     let failed: Vec<String> = documents(finished)?

@@ -56,6 +56,7 @@ pub fn taken_over(run: &Path) -> Result<Finished> {
         whole: true,
         cost: None,
         error: None,
+        entry: None,
         claim: None,
     })
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Global;
 use crate::error::{Error, Result};
 use crate::method::Catalogue;
+use crate::plan::Context;
 use crate::settings::{self, Flags, Settings};
 use crate::workspace::{Found, Workspace};
 
@@ -44,11 +45,27 @@ impl Surroundings {
         }
     }
 
+    /// What plans are made from here; `stamp` is the local time that names a run.
+    pub fn context<'a>(&'a self, catalogue: &'a Catalogue, stamp: &'a str) -> Context<'a> {
+        Context {
+            workspace: &self.workspace,
+            settings: &self.settings,
+            catalogue,
+            stamp,
+            variable: &variable,
+        }
+    }
+
     /// The built-in methods and those of the workspace.
     pub fn catalogue(&self) -> Result<Catalogue> {
         let methods = self.workspace.methods();
         Catalogue::load(Some(&methods).filter(|methods| methods.is_dir()).map(|path| path.as_path()))
     }
+}
+
+/// A variable of the environment that is set and not empty.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 fn find(global: &Global) -> Result<Found> {

@@ -7,12 +7,12 @@ use serde_json::json;
 use super::arguments::Arguments;
 use super::groups::{Collected, RunOptions};
 use super::surroundings::Surroundings;
-use super::{Global, dry_run, resume};
+use super::{Global, dry_run, estimate, resume};
 use crate::clean;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::launch::{self, Finished};
 use crate::method::Task;
-use crate::plan::{self, Context, Plan, Request, Role, Typed};
+use crate::plan::{self, Plan, Request, Role, Typed};
 use crate::ui::Ui;
 use crate::workspace::Workspace;
 
@@ -29,9 +29,41 @@ pub struct Asked {
 pub fn run(asked: Asked, options: RunOptions, arguments: Arguments, global: &Global, ui: &Ui) -> Result<()> {
     let around = Surroundings::find(global, &options.flags())?;
     let catalogue = around.catalogue()?;
+    let limits = options.limits();
+    let request = request(asked, &options, arguments);
+    let mut plan = make(&request, &around, &catalogue)?;
+    plan.warnings.extend(misplaced(&plan));
+    for warning in &plan.warnings {
+        ui.warn(warning);
+    }
+    if options.dry_run {
+        return dry_run::show(&plan, &around.settings, ui);
+    }
+    if let Some(run) = &plan.done_by {
+        let finished = resume::taken_over(run)?;
+        let name = finished.run.name();
+        ui.note(format_args!("nothing to do: run {name} made these results, and nothing has changed since"));
+        return report(&plan, finished, ui);
+    }
+    if let Some(obstacle) = plan.obstacle() {
+        return Err(obstacle);
+    }
+    if !limits.is_empty() {
+        limits
+            .check(&estimate::of(&plan, &around.settings, ui)?, plan.stages.iter().any(|stage| stage.gpu))?;
+    }
+    let finished = launch::launch(&plan, &around.workspace, &around.settings, ui)?;
+    if !plan.keep_work {
+        remove_work(&finished, &around.workspace, ui);
+    }
+    report(&plan, finished, ui)
+}
+
+/// What was typed, as the plan is made from it.
+pub fn request(asked: Asked, options: &RunOptions, arguments: Arguments) -> Request {
     let mut given = asked.given.0;
     given.extend(arguments.passed);
-    let request = Request {
+    Request {
         task: asked.task,
         method: asked.method,
         inputs: asked.inputs,
@@ -43,30 +75,7 @@ pub fn run(asked: Asked, options: RunOptions, arguments: Arguments, global: &Glo
         profile: options.profile.clone(),
         nextflow_args: arguments.nextflow,
         typed: Typed(std::env::args_os().collect()),
-    };
-    let mut plan = make(&request, &around, &catalogue)?;
-    plan.warnings.extend(misplaced(&plan));
-    for warning in &plan.warnings {
-        ui.warn(warning);
     }
-    if options.dry_run {
-        return dry_run::show(&plan, ui);
-    }
-    if let Some(run) = &plan.done_by {
-        let finished = resume::taken_over(run)?;
-        let name = finished.run.name();
-        ui.note(format_args!("nothing to do: run {name} made these results, and nothing has changed since"));
-        return report(&plan, finished, ui);
-    }
-    if let Some(reason) = &plan.unavailable {
-        return Err(Error::environment(reason)
-            .hint("`--dry-run` shows what would be run; `scfoundry list methods` marks what runs"));
-    }
-    let finished = launch::launch(&plan, &around.workspace, &around.settings, ui)?;
-    if !plan.keep_work {
-        remove_work(&finished, &around.workspace, ui);
-    }
-    report(&plan, finished, ui)
 }
 
 /// Removes what only served the tasks of a run whose results are in place.
@@ -80,18 +89,21 @@ fn remove_work(finished: &Finished, workspace: &Workspace, ui: &Ui) {
     }
 }
 
-fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Catalogue) -> Result<Plan> {
-    let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let context = Context {
-        workspace: &around.workspace,
-        settings: &around.settings,
-        catalogue,
-        stamp: &stamp,
-        variable: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()),
-    };
-    let mut plan = Plan::make(request, &context)?;
+/// The local time that names a run.
+pub fn stamp() -> String {
+    jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string()
+}
+
+/// Decides the run, and whether an earlier one is gone on from.
+pub fn make(request: &Request, around: &Surroundings, catalogue: &crate::method::Catalogue) -> Result<Plan> {
+    let stamp = stamp();
+    let mut plan = Plan::make(request, &around.context(catalogue, &stamp))?;
     resume::decide(request, &mut plan, &around.workspace.runs())?;
     Ok(plan)
+}
+
+fn labels_a_query(plan: &Plan) -> bool {
+    matches!(plan.task, Task::Transfer | Task::Finetune)
 }
 
 /// Arguments after `--` that will not do what they look like.
@@ -131,7 +143,7 @@ fn report(plan: &Plan, finished: Finished, ui: &Ui) -> Result<()> {
         if plan.task == Task::Check {
             document["reports"] = json!(super::report::documents(&finished)?);
         }
-        if plan.task == Task::Transfer {
+        if labels_a_query(plan) {
             document["report"] = json!(super::transfer::document(&finished)?);
         }
         ui.document(&document)?;
@@ -143,7 +155,10 @@ fn report(plan: &Plan, finished: Finished, ui: &Ui) -> Result<()> {
         if plan.task == Task::Check {
             super::report::print_reports(&finished, ui)?;
         } else {
-            if plan.task == Task::Transfer {
+            if plan.task == Task::Finetune {
+                super::finetune::print_validation(&finished, ui)?;
+            }
+            if labels_a_query(plan) {
                 super::transfer::print_report(&finished, ui)?;
             }
             for path in &finished.published {

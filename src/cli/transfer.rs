@@ -1,6 +1,7 @@
 use clap::ValueEnum;
+use serde_json::Value;
 
-use super::groups::{Collected, Pair, RunOptions, positive};
+use super::groups::{Collected, Pair, RunOptions, batch_size, positive};
 use super::task::Asked;
 use crate::error::Result;
 use crate::kernel::classify::report::{Class, Report};
@@ -49,9 +50,13 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
 
-    /// Cells at a time; less takes less GPU memory [default: the profile's]
-    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
-    pub batch_size: Option<u32>,
+    /// Cells at a time, halved where GPU memory runs out; `auto`: as many as fit the card [default: the profile's]
+    ///
+    /// `auto` takes the largest batch that earlier runs of the same method, model and options say will fit into nine tenths of
+    /// what is free on the card, if they ran on a card with as much memory, and never more than one to which a batch was halved
+    /// there. Without such runs, and on a cluster, the task finds it by trial on its first cells. `--dry-run` says which.
+    #[arg(long, value_name = "N|auto", value_parser = batch_size, allow_hyphen_values = true)]
+    pub batch_size: Option<Value>,
 
     #[command(flatten)]
     pub run: RunOptions,
@@ -98,7 +103,7 @@ pub fn run(args: Args, task: impl FnOnce(Asked, RunOptions) -> Result<()>) -> Re
 /// Classes that are named where a class was mostly taken for others.
 const CONFUSED: usize = 3;
 
-/// The report of a finished transfer; none if the run made none.
+/// The report of a finished transfer or finetune; none if the run made none.
 pub fn document(finished: &Finished) -> Result<Option<ReportDocument>> {
     super::report::published(finished, "_report.json")
 }
@@ -185,7 +190,7 @@ mod tests {
         ReportDocument {
             schema: 1,
             method: "pca".to_owned(),
-            classifier: Kind::Knn,
+            classifier: Some(Kind::Knn),
             label_key: "cell_type".to_owned(),
             classes: Vec::new(),
             notes: Vec::new(),

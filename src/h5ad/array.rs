@@ -6,8 +6,8 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use hdf5_metno::Dataset;
 use hdf5_metno::dataset::Layout as StorageLayout;
+use hdf5_metno::{Dataset, Datatype};
 use rayon::prelude::*;
 
 use super::element::Element;
@@ -102,6 +102,16 @@ impl Array {
     /// The numpy name of the type of the values in the file.
     pub(super) fn dtype(&self) -> &str {
         &self.dtype
+    }
+
+    /// The type of the values in the file.
+    pub(super) fn file_type(&self) -> Result<Datatype> {
+        self.dataset.dtype().map_err(self.source.library_fault(&self.name))
+    }
+
+    /// Whether its chunks are compressed as gzip does.
+    pub(super) fn is_deflated(&self) -> bool {
+        matches!(&self.storage, Storage::Chunked(chunks) if chunks.filters.contains(&Filter::Deflate))
     }
 
     /// Rows that are best read together: those of one row of chunks.

@@ -117,6 +117,36 @@ impl Target {
         self.mark(&dataset, encoding, "0.2.0")
     }
 
+    /// Writes the chosen rows of a dataset of numbers or strings, of any age, its type unchanged; `false` where it is neither.
+    pub(super) fn copy_rows(
+        &self,
+        source: &Source,
+        dataset: &Dataset,
+        (group, name): (&Group, &str),
+        rows: &[usize],
+    ) -> Result<bool> {
+        let shown = dataset.name();
+        let fault = source.library_fault(&shown);
+        let element = Element::of(dataset.dtype().map_err(&fault)?).map_err(&fault)?;
+        let shape = dataset.shape();
+        let Some((&length, rest)) = shape.split_first() else { return Ok(false) };
+        if rows.iter().any(|&row| row >= length) {
+            return Err(source.fault(&shown, format!("it has {length} rows, fewer than the index")));
+        }
+        if matches!(element.class, Class::Text { .. }) {
+            let names = values::read(source, dataset)?.into_names();
+            self.texts(group, name, &chosen(&names, 1, rows))?;
+        } else if element.is_number() {
+            let bytes = native::read_bytes(dataset, &element.datatype).map_err(&fault)?;
+            let width = rest.iter().product::<usize>() * element.size;
+            let shape: Vec<usize> = std::iter::once(rows.len()).chain(rest.iter().copied()).collect();
+            self.numbers(group, name, &element.datatype, &shape, &chosen(&bytes, width, rows))?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
     /// Copies a dataset of numbers or strings, of any age, to `name` in `group`, its type unchanged.
     pub(super) fn copy_array(
         &self,
@@ -154,32 +184,43 @@ impl Target {
         self.mark(&copy, "array", "0.2.0")
     }
 
-    /// Writes the field `field` of a table of a compound type as an array of its own.
+    /// Writes the field `field` of a table of a compound type as an array of its own: all rows, or the chosen ones.
     pub(super) fn copy_field(
         &self,
         source: &Source,
         table: &Dataset,
         (field, datatype): (&str, &Datatype),
-        group: &Group,
-        name: &str,
+        (group, name): (&Group, &str),
+        rows: Option<&[usize]>,
     ) -> Result<()> {
         let shown = format!("{}[{field}]", table.name());
         let fault = source.library_fault(&shown);
         let element = Element::of(datatype.clone()).map_err(&fault)?;
         if matches!(element.class, Class::Text { .. }) {
             let names = values::read_field(source, table, field, datatype)?.into_names();
-            return self.texts(group, name, &names);
+            return match rows {
+                Some(rows) => self.texts(group, name, &chosen(&names, 1, rows)),
+                None => self.texts(group, name, &names),
+            };
         }
         let (base, width) = native::array_parts(datatype).map_err(&fault)?;
         if !Element::of(base.clone()).map_err(&fault)?.is_number() {
             return Err(source.fault(&shown, format!("its values are of type {}", element.name())));
         }
         let memory_type = native::field_type(field, datatype).map_err(&fault)?;
-        let bytes = native::read_bytes(table, &memory_type).map_err(&fault)?;
-        let mut shape = vec![table.size()];
+        let mut bytes = native::read_bytes(table, &memory_type).map_err(&fault)?;
+        let mut shape = vec![rows.map_or(table.size(), <[usize]>::len)];
+        if let Some(rows) = rows {
+            bytes = chosen(&bytes, memory_type.size(), rows);
+        }
         shape.extend(width);
         self.numbers(group, name, &base, &shape, &bytes)
     }
+}
+
+/// The values of the chosen rows, each of which has `width` values.
+fn chosen<T: Clone>(values: &[T], width: usize, rows: &[usize]) -> Vec<T> {
+    rows.iter().flat_map(|row| values[row * width..(row + 1) * width].iter().cloned()).collect()
 }
 
 fn unicode(text: &str) -> hdf5_metno::Result<VarLenUnicode> {

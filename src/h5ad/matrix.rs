@@ -72,6 +72,15 @@ impl Matrix<'_> {
         }
     }
 
+    /// The array of its values.
+    pub(super) fn array(&self) -> &Array {
+        match &self.storage {
+            Storage::Dense(array) => array,
+            Storage::Rows(sparse) => sparse.data(),
+            Storage::Columns(transposed) => transposed.by_column().data(),
+        }
+    }
+
     /// Opens the matrix `name` and checks its shape and pointers.
     pub(super) fn open<'file>(source: &Arc<Source>, name: &str) -> Result<Matrix<'file>> {
         let (shape, storage) = match source.hdf5.loc_type_by_name(name) {

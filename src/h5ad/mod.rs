@@ -1,9 +1,9 @@
-//! The .h5ad format (AnnData in HDF5): every encoding in circulation is read, embeddings are written.
+//! The .h5ad format (AnnData in HDF5): every encoding in circulation is read, embeddings and samples are written.
 //!
 //! ```text
 //! superblock -> source -> array  -> sparse, transpose -> matrix    large numbers, past the HDF5 library
 //!                      -> values -> frame, column                  annotation
-//!                                               keep, encode -> write
+//!                                               keep, encode -> write, subset
 //! ```
 //!
 //! The format: <https://anndata.readthedocs.io/en/stable/fileformat-prose.html>, and for files of anndata before 0.8 the
@@ -21,12 +21,14 @@ mod element;
 mod encode;
 mod filter;
 mod frame;
+mod growing;
 mod keep;
 mod lzf;
 mod matrix;
 mod native;
 mod source;
 mod sparse;
+mod subset;
 mod superblock;
 mod transpose;
 mod values;
@@ -43,7 +45,8 @@ use hdf5_metno::{Group, LocationType};
 pub use column::{Column, Labels};
 pub use frame::Frame;
 pub use matrix::{Encoding, Matrix};
-pub use write::{EmbeddingRef, UnsValue, write_embedding};
+pub use subset::{Extent, write_cells};
+pub use write::{EmbeddingRef, UnsValue, Write, stream_embedding, write_embedding};
 
 use crate::error::{Error, Result};
 use source::Source;

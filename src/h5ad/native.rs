@@ -44,7 +44,7 @@ impl Drop for Scoped {
     }
 }
 
-fn c_string(text: &[u8]) -> Result<CString> {
+pub(super) fn c_string(text: &[u8]) -> Result<CString> {
     CString::new(text).map_err(|_| Error::from("a name holds a NUL byte"))
 }
 

@@ -65,6 +65,11 @@ impl Sparse {
         self.data.rows
     }
 
+    /// The array of the values.
+    pub(super) fn data(&self) -> &Array {
+        &self.data
+    }
+
     /// The numpy name of the type of the values.
     pub(super) fn dtype(&self) -> &str {
         self.data.dtype()

@@ -1,7 +1,7 @@
 //! Writing an embedding as an AnnData file, all at once or not at all.
 
-use std::fs::{File, Permissions};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -12,6 +12,7 @@ use tempfile::TempPath;
 
 use super::encode::Target;
 use super::{H5ad, keep, native};
+use crate::atomic;
 use crate::error::{Error, Result};
 
 /// Values turned into bytes at once.
@@ -52,43 +53,72 @@ pub fn write_embedding(path: &Path, embedding: EmbeddingRef<'_>, source: &H5ad) 
             "{values} values are no embedding of {cells} cells in {dims} dimensions"
         )));
     }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let io = || Error::io("write", path);
-    let temporary = tempfile::Builder::new()
-        .prefix(".embedding-")
-        .suffix(".h5ad.part")
-        // As for any new file, less what the umask takes away.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)
-        .map_err(io())?
-        .into_temp_path();
-    let place = write_structure(&temporary, path, embedding, source)?;
-    write_values(&temporary, place, embedding.values).map_err(io())?;
-    persist(temporary, path, directory).map_err(io())
+    let EmbeddingRef { values, dims, uns } = embedding;
+    stream_embedding(path, dims, uns, source, |write| write(values))
+}
+
+/// Writes further values of X.
+pub type Write<'a> = &'a mut dyn FnMut(&[f32]) -> Result<()>;
+
+/// [`write_embedding`] of values that are not all in memory at once.
+///
+/// `produce` is given a function that writes further values, and calls it as often as it likes; in all these have to be
+/// the rows of all cells, in order.
+pub fn stream_embedding(
+    path: &Path,
+    dims: usize,
+    uns: &[(&str, UnsValue)],
+    source: &H5ad,
+    produce: impl FnOnce(Write<'_>) -> Result<()>,
+) -> Result<()> {
+    let temporary = stage(path)?;
+    let place = write_structure(&temporary, path, dims, uns, source)?;
+    let file = File::options().write(true).open(&temporary).map_err(Error::io("write", path))?;
+    let mut written = 0;
+    produce(&mut |values| {
+        // Without a place there is nothing to write: no cell or no dimension.
+        if let Some(place) = place {
+            let offset = place + (written * size_of::<f32>()) as u64;
+            write_values(&file, offset, values).map_err(Error::io("write", path))?;
+        }
+        written += values.len();
+        Ok(())
+    })?;
+    if source.n_obs().checked_mul(dims) != Some(written) {
+        return Err(Error::failed(format_args!(
+            "{written} values are no embedding of {} cells in {dims} dimensions",
+            source.n_obs()
+        )));
+    }
+    persist(temporary, path)
+}
+
+/// An empty file beside `path`, to be written and then persisted there.
+pub(super) fn stage(path: &Path) -> Result<TempPath> {
+    let file = atomic::temporary_in(atomic::folder_of(path)).map_err(Error::io("write", path))?;
+    Ok(file.into_temp_path())
 }
 
 /// Writes all but the values of X; the result is where in the file these go.
 fn write_structure(
     temporary: &Path,
     path: &Path,
-    embedding: EmbeddingRef<'_>,
+    dims: usize,
+    entries: &[(&str, UnsValue)],
     source: &H5ad,
 ) -> Result<Option<u64>> {
     let target = Target(path.to_owned());
     let root = native::create(temporary).map_err(|error| target.fault(error))?;
     target.mark(&root, "anndata", "0.1.0")?;
-    keep::frame(&target, source.obs(), &root, "obs")?;
+    keep::frame(&target, source.obs(), &root, "obs", None)?;
     let var = target.group(&root, "var", "dataframe", "0.2.0")?;
-    let names: Vec<String> = (1..=embedding.dims).map(|dimension| format!("V{dimension}")).collect();
+    let names: Vec<String> = (1..=dims).map(|dimension| format!("V{dimension}")).collect();
     target.texts(&var, "_index", &names)?;
     target.attribute(&var, "_index", "_index")?;
     target.attributes(&var, "column-order", &[])?;
-    keep::obsm(&target, source.obs().source(), &target.dictionary(&root, "obsm")?)?;
+    keep::obsm(&target, source.obs().source(), &target.dictionary(&root, "obsm")?, keep::Taken::All)?;
     let uns = target.dictionary(&root, "uns")?;
-    for (key, value) in embedding.uns {
+    for (key, value) in entries {
         write_uns(&target, &uns, key, value)?;
     }
     for empty in ["layers", "obsp", "varm", "varp"] {
@@ -98,7 +128,7 @@ fn write_structure(
         let dataset = root
             .new_dataset::<f32>()
             .set_create_plist(&native::timeless()?)
-            .shape((source.n_obs(), embedding.dims))
+            .shape((source.n_obs(), dims))
             .no_chunk()
             .alloc_time(Some(AllocTime::Early))
             .fill_time(FillTime::Never)
@@ -141,10 +171,8 @@ fn write_uns(target: &Target, uns: &Group, key: &str, value: &UnsValue) -> Resul
     }
 }
 
-/// Writes the values of X past HDF5, whose errors do not tell a full disk reliably.
-fn write_values(temporary: &Path, place: Option<u64>, values: &[f32]) -> std::io::Result<()> {
-    let Some(mut place) = place else { return Ok(()) };
-    let file = File::options().write(true).open(temporary)?;
+/// Writes values of X past HDF5, whose errors do not tell a full disk reliably.
+fn write_values(file: &File, mut place: u64, values: &[f32]) -> std::io::Result<()> {
     for values in values.chunks(VALUES_PER_WRITE) {
         // The dataset's type is that of this machine.
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
@@ -154,10 +182,12 @@ fn write_values(temporary: &Path, place: Option<u64>, values: &[f32]) -> std::io
     Ok(())
 }
 
-fn persist(temporary: TempPath, path: &Path, directory: &Path) -> std::io::Result<()> {
-    File::open(&temporary)?.sync_all()?;
-    temporary.persist(path).map_err(|error| error.error)?;
+/// Gives the staged file its name, once it is on disk.
+pub(super) fn persist(temporary: TempPath, path: &Path) -> Result<()> {
+    let io = || Error::io("write", path);
+    File::open(&temporary).and_then(|file| file.sync_all()).map_err(io())?;
+    temporary.persist(path).map_err(|error| io()(error.error))?;
     // The new name itself must reach the disk; where directories cannot be synchronised, it will in time.
-    File::open(directory).and_then(|directory| directory.sync_all()).ok();
+    File::open(atomic::folder_of(path)).and_then(|directory| directory.sync_all()).ok();
     Ok(())
 }

@@ -52,6 +52,8 @@ impl Group {
             self.wait_until_empty(GRACE);
         }
         self.kill();
+        // Nobody survives that, but dying takes a moment.
+        self.wait_until_empty(LEAVE);
     }
 
     fn wait_until_empty(self, limit: Duration) {

@@ -23,3 +23,4 @@ pub use java::{Java, JavaFound};
 pub use locate::{Engine, Inspection, Origin, inspect, locate, outdated};
 pub use orphans::end_orphans;
 pub use request::Request;
+pub use signals::StopRequests;

@@ -2,11 +2,15 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
+
+use crate::error::{Error, Result};
 
 /// Set while nothing runs: the signals then end the program, as if they had never been watched.
 ///
@@ -63,6 +67,28 @@ impl Watch {
         })?;
         idle.store(false, Ordering::SeqCst);
         Ok(Watch { handle, thread: Some(thread), idle })
+    }
+}
+
+/// Requests to stop this program while it waits for something other than an engine.
+pub struct StopRequests {
+    receiver: Receiver<i32>,
+    _watch: Watch,
+}
+
+impl StopRequests {
+    /// # Errors
+    /// Environment: signals cannot be watched.
+    pub fn watch() -> Result<StopRequests> {
+        let (sender, receiver) = channel();
+        let watch = Watch::start(move |signal| signal == SIGCHLD || sender.send(signal).is_ok())
+            .map_err(|error| Error::environment("cannot watch for signals").cause(error))?;
+        Ok(StopRequests { receiver, _watch: watch })
+    }
+
+    /// The number of the signal, if one comes within the time; else the time passes.
+    pub fn within(&self, limit: Duration) -> Option<i32> {
+        self.receiver.recv_timeout(limit).ok()
     }
 }
 

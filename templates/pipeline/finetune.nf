@@ -1,16 +1,24 @@
-// Trains a method on the labelled reference, then labels the query with what it learned.
+// Trains a method on the labelled reference, or takes a model that was trained, and labels the query with it.
 
 include { TRAIN } from './modules/train'
 include { PREDICT } from './modules/predict'
 include { job; runner; staged } from './modules/specification'
 
 workflow {
-    inputs = channel.fromList(params.inputs)
+    roles = channel.fromList(params.inputs)
         .map { input -> tuple(input, staged(input)) }
         .branch { input, _data ->
             reference: input.role == 'reference'
             query: input.role == 'query'
         }
-    TRAIN(inputs.reference, job(params, 'TRAIN'), runner(params))
-    PREDICT(TRAIN.out.combine(inputs.query), job(params, 'PREDICT'), runner(params))
+    if (params.fitted) {
+        models = channel.of(file(params.fitted.path, glob: false))
+    } else {
+        TRAIN(roles.reference, job(params, 'TRAIN'), runner(params))
+        models = TRAIN.out
+    }
+    // Without a query it is only trained.
+    if (params.work.PREDICT) {
+        PREDICT(models.combine(roles.query), job(params, 'PREDICT') + [stamp: params.fitted?.stamp], runner(params))
+    }
 }

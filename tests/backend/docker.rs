@@ -101,6 +101,72 @@ print("seen", os.getuid(), space.f_blocks * space.f_frsize >> 30, os.path.exists
     assert_eq!((&cost["tasks"][0]["cells"], &cost["tasks"][0]["batch_size_used"]), (&700.into(), &8.into()));
 }
 
+/// Puts the test image into the registry under this name, and nowhere else.
+fn push(name: &str) -> String {
+    let name = format!("{}/{name}", variable("SCFOUNDRY_TEST_REGISTRY"));
+    for words in [vec!["tag", &image(), &name], vec!["push", &name], vec!["rmi", &name]] {
+        let done = Command::new("docker").args(&words).output().unwrap();
+        assert!(done.status.success(), "docker {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+    name
+}
+
+#[test]
+#[ignore = "backend: an image that Docker pulls from a registry"]
+fn backend_docker_tells_of_an_image_before_it_is_pulled() {
+    let place = workspace();
+    let name = push("scfoundry-pulled:1");
+    let method = Method { image: &name, ..Method::default() };
+    let told = format!("image {name} is not here: docker will pull it (about ");
+    let done = embed(&place, &method, &[]);
+    let note = done.expect(0).stderr.lines().find_map(|line| line.strip_prefix(&told)).unwrap_or_default();
+    let mebibytes: f64 = note.strip_suffix(" MiB)").and_then(|size| size.parse().ok()).unwrap_or_default();
+    // The layers are compressed: less than Docker says of the image once it is here.
+    let unpacked =
+        Command::new("docker").args(["image", "inspect", "--format", "{{.Size}}", &name]).output().unwrap();
+    let unpacked: f64 = String::from_utf8(unpacked.stdout).unwrap().trim().parse().unwrap();
+    assert!(mebibytes > 5.0 && mebibytes < unpacked / 1048576.0, "{}", done.stderr);
+    let again = embed(&place, &method, &["--outdir", "again"]);
+    assert!(!again.expect(0).stderr.contains("is not here"), "{}", again.stderr);
+    let _ = Command::new("docker").args(["rmi", &name]).output().unwrap();
+}
+
+#[test]
+#[ignore = "backend: an image for which the disk is too small"]
+fn backend_docker_refuses_an_image_for_which_there_is_no_room() {
+    let place = workspace();
+    let name = push("scfoundry-large:1");
+    // A client of Docker's whose images are on a disk that is full.
+    let full = place.join("full");
+    std::fs::create_dir(&full).unwrap();
+    let mounted =
+        |words: &[&str]| Command::new(words[0]).args(&words[1..]).arg(&full).status().unwrap().success();
+    assert!(mounted(&["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs"]));
+    place.write(
+        "bin/docker",
+        &format!(
+            "#!/bin/bash\n[[ $1 == info ]] && {{ printf '%s\\t%s\\n' {} \"$(hostname)\"; exit; }}\nexec {} \"$@\"\n",
+            full.display(),
+            which::which("docker").unwrap().display()
+        ),
+    );
+    let method = Method { image: &name, ..Method::default() };
+    method.add_to(&place);
+    let client = place.join("bin/docker");
+    let _ = Command::new("chmod").arg("+x").arg(&client).status().unwrap();
+    let path = format!("{}:{}", place.join("bin").display(), std::env::var("PATH").unwrap());
+    let mut command = place.command(&["embed", "--method", "mine", "--data", demo().to_str().unwrap()]);
+    let done = Done::of(&command.env("PATH", path).output().unwrap());
+    assert!(mounted(&["umount"]));
+    done.expect(4);
+    assert!(
+        done.stderr.contains("not enough disk space in ") && done.stderr.contains("(images "),
+        "{}",
+        done.stderr
+    );
+    assert!(!place.join("runs/embed").exists(), "{}", done.stderr);
+}
+
 #[test]
 #[ignore = "backend: resumes a method in a Docker container, after its script was changed"]
 fn backend_docker_resumption_knows_the_script() {

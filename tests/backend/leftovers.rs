@@ -60,12 +60,12 @@ fn jobs(place: &Place) -> Vec<String> {
     told(place, "squeue", &["-h", "-t", "PENDING,RUNNING", "-o", "%F %Z"])
 }
 
-fn containers(place: &Place) -> Vec<String> {
-    let running = Command::new("docker").args(["ps", "-q"]).output().unwrap();
+fn containers(engine: &str, place: &Place) -> Vec<String> {
+    let running = Command::new(engine).args(["ps", "--all", "-q"]).output().unwrap();
     let ids = String::from_utf8(running.stdout).unwrap();
     let directory = |id: &str| {
         let inspect = ["inspect", "--format", "{{.Id}} {{.Config.WorkingDir}}", id];
-        let output = Command::new("docker").args(inspect).output().unwrap();
+        let output = Command::new(engine).args(inspect).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let root = place.root().to_str().unwrap();
@@ -142,12 +142,16 @@ fn backend_slurm_job_is_named_where_the_scheduler_is_silent() {
 }
 
 /// The main job in a container of the test's image.
-fn docker(place: &Place) -> String {
-    let image = std::env::var("SCFOUNDRY_TEST_IMAGE")
-        .expect("set SCFOUNDRY_TEST_IMAGE: tests/backends/docker.sh up prints it");
+fn contained(engine: &str, place: &Place) -> String {
+    let variable = match engine {
+        "podman" => "SCFOUNDRY_TEST_PODMAN_IMAGE",
+        _ => "SCFOUNDRY_TEST_IMAGE",
+    };
+    let image = std::env::var(variable)
+        .unwrap_or_else(|_| panic!("set {variable}: tests/backends/{engine}.sh up prints it"));
     let tools = place.join("tools").display().to_string();
     format!(
-        "docker.enabled = true\nprocess {{ withName: 'EMBED' {{ container = '{image}'; \
+        "{engine}.enabled = true\nprocess {{ withName: 'EMBED' {{ container = '{image}'; \
          containerOptions = '-v {tools}:{tools} --network none' }} }}"
     )
 }
@@ -156,33 +160,44 @@ fn docker(place: &Place) -> String {
 #[ignore = "backend: kills the engine while a container runs"]
 fn backend_docker_container_of_a_killed_nextflow_is_ended() {
     let place = workspace();
-    let child = start(&place, &docker(&place));
-    assert!(wait_for(90, || !containers(&place).is_empty()), "no container");
+    let child = start(&place, &contained("docker", &place));
+    assert!(wait_for(90, || !containers("docker", &place).is_empty()), "no container");
     // What belongs to a living engine is nobody's leftover.
     scfoundry::launch::end_leftovers(&place.newest(), &Ui::default());
-    assert_eq!(containers(&place).len(), 1);
+    assert_eq!(containers("docker", &place).len(), 1);
     kill_process(engine(&place), Signal::KILL).unwrap();
     let done = Done::of(&child.wait_with_output().unwrap());
     done.expect(1);
     assert!(done.stderr.contains("ended 1 container that a killed run had left"), "{}", done.stderr);
-    assert_eq!(containers(&place), Vec::<String>::new());
+    assert_eq!(containers("docker", &place), Vec::<String>::new());
     assert_nobody_in(place.root());
     resume(&place);
 }
 
-#[test]
-#[ignore = "backend: kills everything while a container runs"]
-fn backend_docker_container_of_a_power_cut_is_ended_by_clean() {
+/// A power cut while a container of the engine runs, then a removal of what has failed.
+fn a_container_outlives_a_power_cut_until_it_is_cleaned(engine: &str) {
     let place = workspace();
-    let child = start(&place, &docker(&place));
-    assert!(wait_for(90, || !containers(&place).is_empty()), "no container");
+    let child = start(&place, &contained(engine, &place));
+    assert!(wait_for(90, || !containers(engine, &place).is_empty()), "no container");
     cut_power(&place, child);
-    assert_eq!(containers(&place).len(), 1, "the container does not outlive its engine");
+    assert_eq!(containers(engine, &place).len(), 1, "the container does not outlive its engine");
     let done = place.run(&["clean", "--failed"]);
     done.expect(0);
     assert!(done.stderr.contains("ended 1 task that a killed run had left"), "{}", done.stderr);
     assert!(done.stderr.contains("ended 1 container that a killed run had left"), "{}", done.stderr);
-    assert_eq!(containers(&place), Vec::<String>::new());
+    assert_eq!(containers(engine, &place), Vec::<String>::new());
     assert_nobody_in(place.root());
     assert!(!place.join("runs/embed").exists());
+}
+
+#[test]
+#[ignore = "backend: kills everything while a container of Docker runs"]
+fn backend_docker_container_of_a_power_cut_is_ended_by_clean() {
+    a_container_outlives_a_power_cut_until_it_is_cleaned("docker");
+}
+
+#[test]
+#[ignore = "backend: kills everything while a container of Podman runs"]
+fn backend_podman_container_of_a_power_cut_is_ended_by_clean() {
+    a_container_outlives_a_power_cut_until_it_is_cleaned("podman");
 }

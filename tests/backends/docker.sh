@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# A Docker engine with two small images, for tests: no registry, no bridge, no change of the machine's packet filter. They are
+# A Docker engine with two small images and a registry, for tests, on the loopback interface: no bridge, no change of the machine's packet filter. They are
 # made from this machine's bash, coreutils, Python and ps; one lacks ps. Needs root and a Debian 12 (packages by name through
 # apt).
 #
 #   tests/backends/docker.sh up     install what is missing, start, make the image, print the `export …` lines that clients need
 #   tests/backends/docker.sh down   stop the engine and remove its files
 #
-# DOCKER_TEST_STATE names another folder than /tmp/scfoundry-test-docker.
+# DOCKER_TEST_STATE names another folder than /tmp/scfoundry-test-docker, DOCKER_TEST_REGISTRY another address than
+# 127.0.0.1:5055.
 set -euo pipefail
 
 state=${DOCKER_TEST_STATE:-/tmp/scfoundry-test-docker}
 image=scfoundry-test:python
 bare=scfoundry-test:no-ps
+registry=${DOCKER_TEST_REGISTRY:-127.0.0.1:5055}
 export DOCKER_HOST=unix://$state/docker.sock
 
 main() {
@@ -20,11 +22,13 @@ main() {
             ((EUID == 0)) || { echo 'error: this needs root' >&2; exit 4; }
             install_packages
             start
+            start_registry
             docker image inspect "$image" "$bare" >/dev/null 2>&1 || make_images
             docker run --rm --pull never --network none "$image" bash -c 'ps -o pid= >/dev/null && python3 -c "import json"' >&2
             echo "export DOCKER_HOST=$DOCKER_HOST"
             echo "export SCFOUNDRY_TEST_IMAGE=$image"
             echo "export SCFOUNDRY_TEST_IMAGE_WITHOUT_PS=$bare"
+            echo "export SCFOUNDRY_TEST_REGISTRY=$registry"
             ;;
         down) stop ;;
         *) echo 'usage: docker.sh up|down' >&2; exit 2 ;;
@@ -32,11 +36,12 @@ main() {
 }
 
 install_packages() {
-    command -v dockerd >/dev/null && command -v docker >/dev/null && [[ -x /usr/bin/python3 ]] && return
+    command -v dockerd >/dev/null && command -v docker >/dev/null && command -v docker-registry >/dev/null &&
+        [[ -x /usr/bin/python3 ]] && return
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq >&2
     # --no-install-recommends leaves out the network tools; policy-rc.d, where there is one, keeps the service from starting.
-    apt-get install -y -qq --no-install-recommends docker.io procps python3 >&2
+    apt-get install -y -qq --no-install-recommends docker.io docker-registry procps python3 >&2
 }
 
 start() {
@@ -52,6 +57,23 @@ start() {
         sleep 0.1
     done
     tail -n 20 "$state/dockerd.log" >&2
+    exit 4
+}
+
+start_registry() {
+    [[ -e $state/registry.pid ]] && kill -0 "$(cat "$state/registry.pid")" 2>/dev/null && return
+    cat >"$state/registry.yml" <<YML
+version: 0.1
+storage: {filesystem: {rootdirectory: $state/registry}}
+http: {addr: "$registry"}
+YML
+    setsid nohup docker-registry serve "$state/registry.yml" >"$state/registry.log" 2>&1 </dev/null &
+    echo $! >"$state/registry.pid"
+    for _ in $(seq 100); do
+        (: <>"/dev/tcp/${registry/:/\/}") 2>/dev/null && return
+        sleep 0.1
+    done
+    tail -n 20 "$state/registry.log" >&2
     exit 4
 }
 
@@ -89,6 +111,7 @@ make_images() {
 stop() {
     [[ -d $state ]] || return 0
     local pid
+    ! pid=$(cat "$state/registry.pid" 2>/dev/null) || kill -TERM "$pid" 2>/dev/null || true
     pid=$(cat "$state/dockerd.pid" 2>/dev/null || true)
     if [[ -n $pid ]] && kill -TERM "$pid" 2>/dev/null; then
         for _ in $(seq 150); do
@@ -96,6 +119,8 @@ stop() {
             sleep 0.1
         done
     fi
+    # dockerd mounts its data upon themselves, and leaves that where its end was cut short.
+    while mountpoint -q "$state/data"; do umount "$state/data"; done
     rm -rf "$state"
 }
 

@@ -64,7 +64,7 @@ fn docker_gets_the_cards_as_one_word_with_its_quotes() {
 #[test]
 fn tasks_that_need_no_gpu_get_no_flag() {
     let world = World::with_workspace("docker");
-    for method in ["harmony", "seurat_cca", "seurat_rpca", "genept"] {
+    for method in ["seurat_cca", "seurat_rpca"] {
         let plan = plan(&world, method, &["--gpu", "0"]);
         assert_eq!(options(&plan), docker(&world));
         assert!(plan["plan"]["warnings"][0].as_str().unwrap().contains("GPU 0 is not used"));
@@ -113,11 +113,17 @@ fn the_other_engines_have_words_of_their_own() {
         let world = World::with_workspace(runtime);
         let plan = plan(&world, "scgpt", &["--gpu", "1"]);
         assert_eq!(options(&plan), format!("--nv {}", binds(&world)));
-        assert_eq!(plan["plan"]["stages"][0]["before_script"], json!("export CUDA_VISIBLE_DEVICES=1"));
+        assert_eq!(
+            plan["plan"]["stages"][0]["before_script"],
+            json!("export CUDA_VISIBLE_DEVICES=1 CUDA_DEVICE_ORDER=PCI_BUS_ID")
+        );
     }
     let bare = plan(&World::with_workspace("none"), "scgpt", &["--gpu", "1"]);
     assert_eq!(options(&bare), "");
-    assert_eq!(bare["plan"]["stages"][0]["before_script"], json!("export CUDA_VISIBLE_DEVICES=1"));
+    assert_eq!(
+        bare["plan"]["stages"][0]["before_script"],
+        json!("export CUDA_VISIBLE_DEVICES=1 CUDA_DEVICE_ORDER=PCI_BUS_ID")
+    );
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use crate::world::{World, data};
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 18] = [
     "init",
     "doctor",
     "info",
+    "gpus",
     "list",
     "download",
     "check",
@@ -14,7 +15,9 @@ const COMMANDS: [&str; 15] = [
     "finetune",
     "benchmark",
     "geometry",
+    "estimate",
     "runs",
+    "top",
     "cost",
     "clean",
     "completions",

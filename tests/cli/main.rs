@@ -6,13 +6,20 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod batch_size;
+mod batch_size_auto;
+#[path = "../gpu/cards.rs"]
+mod cards;
 mod clean;
 mod cleanup;
 mod containers;
 mod cost;
 mod doctor;
 mod engines;
+mod estimate;
+mod finetune;
+mod gpus;
 mod help;
+mod history;
 mod json;
 mod methods;
 mod output;

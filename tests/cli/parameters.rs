@@ -136,3 +136,21 @@ fn a_model_is_named_whole_or_by_its_last_part_or_is_a_path() {
     std::fs::create_dir(world.here().join("mine")).unwrap();
     assert_eq!(model("mine"), json!(world.here().join("mine")));
 }
+
+#[test]
+fn a_kernel_is_given_the_files_of_its_model() {
+    let world = World::new();
+    let data = data();
+    let files = |more: &[&str]| {
+        let line = [&["embed", "--data", &data, "--method"], more].concat();
+        world.plan(&line)["plan"]["parameters"]["model_files"].clone()
+    };
+    let table = files(&["genept"])[0].as_str().unwrap().to_owned();
+    assert!(
+        table.ends_with("data/model_weights/GenePT/ada-002/GenePT_gene_embedding_ada_text.pickle"),
+        "{table}"
+    );
+    let own = world.write("own.csv", "CD3E,1,2\n").display().to_string();
+    assert_eq!(files(&["genept", "--model", &own]), json!([own]));
+    assert!(files(&["pca"]).is_null());
+}

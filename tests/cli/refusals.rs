@@ -63,9 +63,9 @@ fn methods_that_are_unknown_or_not_able() {
 fn a_method_without_a_runner_is_said_in_one_sentence() {
     let world = World::with_workspace("docker");
     let data = data();
-    for method in ["scgpt", "harmony", "uce"] {
+    for method in ["scgpt_integrated", "scprint", "uce"] {
         let line = ["embed", "--method", method, "--data", &data, "--nextflow", &stand_in()];
-        let words = format!("error: this build has no runner for {method} yet\n");
+        let words = format!("error: this build has no runner that can embed with {method} yet\n");
         world.refuses(&line, 4, &[&words, "--dry-run"]);
     }
     world.refuses(&["download", "--method", "scgpt"], 4, &["cannot download weights yet", "--dry-run"]);

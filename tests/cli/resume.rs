@@ -98,6 +98,21 @@ fn what_differs_is_named_and_all_is_done() {
 }
 
 #[test]
+fn a_configuration_file_counts_by_what_it_holds() {
+    let works = Works::new();
+    let settings = works.world.root().join("more.config");
+    let with_settings = ["--resume", "--config", settings.to_str().unwrap()];
+    works.run("one", &[]).succeeded();
+    for (name, text) in [("two", "process.time = '1 h'"), ("three", "process.time = '2 h'")] {
+        std::fs::write(&settings, text).unwrap();
+        let ended = works.run(name, &with_settings).succeeded();
+        assert!(ended.stderr.contains("`--config` or the arguments after `--` were others"), "{ended:?}");
+        let ended = works.run("again", &with_settings).succeeded();
+        assert!(ended.stderr.starts_with(&format!("nothing to do: run {name} made")), "{ended:?}");
+    }
+}
+
+#[test]
 fn what_differs_is_done_with_the_work_that_is_there() {
     let works = Works::new();
     works.run("one", &["--keep-work"]).succeeded();

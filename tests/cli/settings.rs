@@ -71,6 +71,14 @@ fn info_shows_where_each_value_comes_from() {
     assert!(line("gpu").ends_with("(nextflow.config)"), "{text}");
     assert!(line("rates").contains("EUR"), "{text}");
     assert!(line("keep_work").contains("false  (default)"), "{text}");
+    let own = world.home().join(".local/share/scfoundry/history").display().to_string();
+    assert!(line("history").contains(&own) && line("history").ends_with("(default)"), "{text}");
+    world.write("here/scfoundry.toml", "history = \"lab\"\n");
+    let of_file = world.json(&["info"])["settings"]["history"]["value"].clone();
+    assert_eq!(of_file, json!(world.here().join("lab")));
+    let mut command = world.command(&["info", "--json"]);
+    command.env("SCFOUNDRY_HISTORY", "/lab");
+    assert_eq!(Ended::of(command).document()["settings"]["history"]["value"], json!("/lab"));
     let mut command = world.command(&["info", "--json"]);
     command.env("SCFOUNDRY_KEEP_WORK", "true");
     let setting = Ended::of(command).document()["settings"]["keep_work"].clone();

@@ -59,7 +59,7 @@ fn one_of_the_known_python_command_keeps_working() {
     assert_eq!((&info["runtime"], &info["exists"]), (&json!("singularity"), &json!(true)));
     let plan = world.plan(&["embed", "--method", "scgpt", "--data", &data()]);
     let stage = &plan["plan"]["stages"][0];
-    assert_eq!(stage["before_script"], json!("export CUDA_VISIBLE_DEVICES=1"));
+    assert_eq!(stage["before_script"], json!("export CUDA_VISIBLE_DEVICES=1 CUDA_DEVICE_ORDER=PCI_BUS_ID"));
     assert!(!plan["nextflow_config"].as_str().unwrap().contains("autoMounts"));
     let before = std::fs::read_to_string(world.here().join("nextflow.config")).unwrap();
     world.run_stand_in(&["embed", "--method", "pca", "--data", &data()]).succeeded();

@@ -6,17 +6,26 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod benchmark;
+#[path = "../gpu/cards.rs"]
+mod cards;
 mod chaos;
 mod containers;
+mod driver;
 mod failures;
 mod geometry;
+mod gpus;
+mod history;
 mod judge;
 mod lint;
 mod main_job;
+#[path = "../backend/methods.rs"]
+mod methods;
 mod place;
+mod probe;
 #[path = "../judge/python.rs"]
 mod python;
 mod rendering;
+mod sampling;
 mod signals;
 mod sites;
 mod sweeps;

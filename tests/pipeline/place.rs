@@ -123,6 +123,7 @@ pub fn surround(command: &mut Command, directory: &Path) {
         }
     }
     command.current_dir(directory).env("SCFOUNDRY_CACHE", cache()).env("PATH", path());
+    command.env("SCFOUNDRY_HISTORY", directory.join("history"));
     command.env("XDG_CONFIG_HOME", directory.join("no-config")).stdin(Stdio::null());
 }
 

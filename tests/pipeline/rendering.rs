@@ -64,7 +64,8 @@ fn expected(document: &Value) -> Vec<(String, Value)> {
             if container.is_null() { json!("null") } else { container },
         ));
         settings.push((format!("{process}.containerOptions"), stage["container_options"].clone()));
-        if !native {
+        // With the sampler behind it: what that does is shown by running it.
+        if !native && stage["gpu"] == false {
             settings.push((format!("{process}.beforeScript"), stage["before_script"].clone()));
         }
         settings

@@ -1,15 +1,11 @@
 //! What a real task finds in a container of the workspace's engine.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use super::super::surroundings::Surroundings;
+use super::super::surroundings::{Surroundings, variable};
 use super::{Args, Check};
-use crate::ask::{PATIENCE, ask};
 use crate::error::{Error, Result};
-use crate::launch::{self, Seen, Tried};
+use crate::launch::{self, ImageStore, Seen, Tried};
 use crate::method::{Catalogue, RunnerKind};
-use crate::plan::{Context, Gpus, Runtime, Trial};
+use crate::plan::{self, Gpus, Trial};
 use crate::trace::units::format_bytes;
 use crate::ui::Ui;
 use crate::workspace::Config;
@@ -26,19 +22,14 @@ struct Image {
 /// Runs the task; its findings one by one. An image that is not here is a failed check.
 pub(super) fn checks(args: &Args, around: &Surroundings, config: &Config, ui: &Ui) -> Result<Vec<Check>> {
     let runtime = Trial::runtime(config)?;
-    let store = Store { runtime, folder: images(runtime, config, around) };
+    let folder = plan::image_folder(runtime, config, &around.settings.cache_dir.value, &variable);
+    let store = ImageStore { runtime, folder };
     let image = match image(args, &around.catalogue()?, &store)? {
         Ok(image) => image,
         Err(check) => return Ok(vec![check]),
     };
-    let context = Context {
-        workspace: &around.workspace,
-        settings: &around.settings,
-        catalogue: &around.catalogue()?,
-        stamp: "",
-        variable: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()),
-    };
-    let trial = Trial::make(&image.name, args.profile.as_deref(), &context)?;
+    let catalogue = around.catalogue()?;
+    let trial = Trial::make(&image.name, args.profile.as_deref(), &around.context(&catalogue, ""))?;
     ui.note(format_args!("testing {} in {runtime}", image.name));
     let mut checks = vec![Check::ok("image", format!("{} ({runtime})", image.name))];
     match launch::attempt(&trial, &around.workspace, &around.settings, ui) {
@@ -54,7 +45,11 @@ pub(super) fn checks(args: &Args, around: &Surroundings, config: &Config, ui: &U
 }
 
 /// The image that was asked for, else the first of a method that is here; a failed check where there is none.
-fn image(args: &Args, catalogue: &Catalogue, store: &Store) -> Result<std::result::Result<Image, Check>> {
+fn image(
+    args: &Args,
+    catalogue: &Catalogue,
+    store: &ImageStore,
+) -> Result<std::result::Result<Image, Check>> {
     let asked = match (&args.image, &args.method) {
         (Some(name), _) => Some(Image { name: name.clone(), runner: None }),
         (None, Some(method)) => {
@@ -70,8 +65,8 @@ fn image(args: &Args, catalogue: &Catalogue, store: &Store) -> Result<std::resul
     if let Some(image) = asked {
         return Ok(match store.has(&image.name) {
             Ok(true) => Ok(image),
-            Ok(false) => Err(store.missing(&image.name)),
-            Err(reason) => Err(store.silent(reason)),
+            Ok(false) => Err(missing(store, &image.name)),
+            Err(reason) => Err(silent(store, reason)),
         });
     }
     let mut first = None;
@@ -80,7 +75,7 @@ fn image(args: &Args, catalogue: &Catalogue, store: &Store) -> Result<std::resul
         match store.has(name) {
             Ok(true) => return Ok(Ok(Image { name: name.clone(), runner: Some(profile.runner.kind) })),
             Ok(false) => first = first.or(Some(name)),
-            Err(reason) => return Ok(Err(store.silent(reason))),
+            Err(reason) => return Ok(Err(silent(store, reason))),
         }
     }
     Ok(Err(match first {
@@ -90,65 +85,15 @@ fn image(args: &Args, catalogue: &Catalogue, store: &Store) -> Result<std::resul
     }))
 }
 
-/// The images of an engine on this machine.
-struct Store {
-    runtime: Runtime,
-    /// Where Nextflow keeps those of Apptainer and Singularity.
-    folder: PathBuf,
+/// An image that is not here.
+fn missing(store: &ImageStore, image: &str) -> Check {
+    Check::fail("image", format!("{image} is not here, and no image is pulled unasked"))
+        .mend(store.pull(image))
 }
 
-impl Store {
-    /// Whether the image is here; an error says why the engine does not answer.
-    fn has(&self, image: &str) -> std::result::Result<bool, String> {
-        if matches!(self.runtime, Runtime::Apptainer | Runtime::Singularity) {
-            which::which(self.runtime.name())
-                .map_err(|_| format!("{} was not found in PATH", self.runtime))?;
-            return Ok(Path::new(image).exists() || self.folder.join(file_name(image)).exists());
-        }
-        let mut question = Command::new(self.runtime.name());
-        match ask(question.args(["image", "inspect", "--format", "{{.Id}}", image]), PATIENCE) {
-            Ok(_) => Ok(true),
-            Err(reason) => {
-                let words = reason.to_lowercase();
-                let unknown = ["no such image", "image not known", "unable to find"];
-                if unknown.iter().any(|sign| words.contains(sign)) { Ok(false) } else { Err(reason) }
-            }
-        }
-    }
-
-    fn missing(&self, image: &str) -> Check {
-        Check::fail("image", format!("{image} is not here, and no image is pulled unasked"))
-            .mend(self.pull(image))
-    }
-
-    fn silent(&self, reason: String) -> Check {
-        Check::fail("image", reason).mend(format!("start or install {}", self.runtime))
-    }
-
-    fn pull(&self, image: &str) -> String {
-        match self.runtime {
-            Runtime::Apptainer | Runtime::Singularity => {
-                let file = self.folder.join(file_name(image));
-                format!("{} pull {} docker://{image}", self.runtime, file.display())
-            }
-            _ => format!("{} pull {image}", self.runtime),
-        }
-    }
-}
-
-/// Where Nextflow looks for an image of Apptainer or Singularity: by environment, by configuration, else where we keep them.
-fn images(runtime: Runtime, config: &Config, around: &Surroundings) -> PathBuf {
-    let variable = std::env::var_os(format!("NXF_{}_CACHEDIR", runtime.name().to_uppercase()));
-    let configured = config.get(&format!("{}.cacheDir", runtime.name())).map(PathBuf::from);
-    configured
-        .or(variable.map(PathBuf::from))
-        .unwrap_or_else(|| around.settings.cache_dir.value.join("images"))
-}
-
-/// The name that Nextflow gives a pulled image.
-fn file_name(image: &str) -> String {
-    let plain = image.strip_prefix("docker://").unwrap_or(image);
-    format!("{}.img", plain.replace([':', '/'], "-"))
+/// An engine that does not answer.
+fn silent(store: &ImageStore, reason: String) -> Check {
+    Check::fail("image", reason).mend(format!("start or install {}", store.runtime))
 }
 
 fn findings(seen: &Seen, image: &Image, gpus: &Gpus) -> Vec<Check> {
@@ -296,10 +241,5 @@ mod tests {
         let missing = "bash: python3: command not found";
         assert_eq!(python(missing, &image(Some(RunnerKind::Python))).level, Level::Fail);
         assert_eq!(python(missing, &image(Some(RunnerKind::R))).level, Level::Note);
-    }
-
-    #[test]
-    fn pulled_images_have_the_names_that_nextflow_gives_them() {
-        assert_eq!(file_name("docker://housy17/scgpt:0.2.4"), "housy17-scgpt-0.2.4.img");
     }
 }

@@ -2,8 +2,10 @@
 
 use super::super::surroundings::Surroundings;
 use super::{Check, Level};
+use crate::gpu;
 use crate::nextflow;
 use crate::plan::{Runtime, docker_answers};
+use crate::trace::units::format_bytes;
 use crate::workspace::Config;
 
 pub(super) fn checks(around: &Surroundings, config: &Config) -> Vec<Check> {
@@ -82,27 +84,18 @@ fn containers(runtime: Runtime) -> Check {
 }
 
 fn gpu() -> Check {
-    let found = std::process::Command::new("nvidia-smi")
-        .args(["--query-gpu=index,name,memory.total", "--format=csv,noheader"])
-        .stdin(std::process::Stdio::null())
-        .output();
     let name = "gpu";
-    match found {
-        Ok(output) if output.status.success() => {
-            let cards = String::from_utf8_lossy(&output.stdout).trim().replace('\n', "; ");
-            Check { name, level: Level::Ok, found: cards, mend: None }
+    match gpu::survey() {
+        Ok(cards) => {
+            let each = cards.iter().map(|card| {
+                let memory =
+                    card.total_bytes.map_or(String::new(), |bytes| format!(", {}", format_bytes(bytes)));
+                format!("{}: {}{memory}", card.index, card.name)
+            });
+            Check::ok(name, each.collect::<Vec<_>>().join("; "))
         }
-        Ok(_) => Check {
-            name,
-            level: Level::Note,
-            found: "nvidia-smi is here but shows no card".to_owned(),
-            mend: Some("run `nvidia-smi` to see why".to_owned()),
-        },
-        Err(_) => Check {
-            name,
-            level: Level::Note,
-            found: "none: methods that need one would be very slow".to_owned(),
-            mend: None,
-        },
+        Err(unseen) => {
+            Check::note(name, format!("none: {}; methods that need one would be very slow", unseen.reason))
+        }
     }
 }

@@ -40,8 +40,8 @@ pub struct Args {
     #[arg(short, long, value_name = "NAME", requires = "container", conflicts_with = "image")]
     pub method: Option<String>,
 
-    /// GPUs that the task must see, as nvidia-smi numbers them: `0` or `0,1` [env: SCFOUNDRY_GPU]
-    #[arg(long, value_name = "N[,M]", requires = "container", allow_hyphen_values = true)]
+    /// GPUs that the task must see: `auto`, `0`, `0,1` or a UUID; none is reserved [env: SCFOUNDRY_GPU]
+    #[arg(long, value_name = "CARDS", requires = "container", allow_hyphen_values = true)]
     pub gpu: Option<String>,
 
     /// Configuration profile of nextflow.config, such as `slurm`

@@ -11,8 +11,16 @@ process PREDICT {
     path 'runner'
 
     output:
-    path 'predicted_{labels,probs}.tsv'
+    path 'predicted_{labels,probs}.tsv', emit: predictions
+    path 'report.json', emit: report
 
     script:
-    command(job, 'predict', [query: place(query, 'query.h5ad'), model: 'model'])
+    command(job, 'predict', [
+        query: place(query, 'query.h5ad'),
+        model_folder: 'model',
+        stamp: job.stamp,
+        labels: 'predicted_labels.tsv',
+        probabilities: 'predicted_probs.tsv',
+        report: 'report.json',
+    ])
 }

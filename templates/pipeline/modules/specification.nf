@@ -7,8 +7,11 @@
 def job(Map all, String process) {
     def read = all.read.collectEntries { name -> [name, all[name]] }
     def work = all.work[process]
-    def model = work.runner ? [weights: all.weights, cache: all.cache] : [:]
-    [method: all.method, work: work, specification: read + model + [scfoundry: all.scfoundry]]
+    def names = work.runner ? ['weights', 'cache', 'genes', 'default_batch_size'] : ['model_files', 'genes']
+    def model = work.runner || all.containsKey('model_files') ? names.collectEntries { name -> [name, all[name]] } : [:]
+    // What was left open when it was typed, as the batch size.
+    def decided = work.runner ? all.decided : [:]
+    [method: all.method, work: work, specification: read + model + decided + [scfoundry: all.scfoundry]]
 }
 
 /** The directory with the script of the method, to stage for the tasks that it does: none for a native method. */

@@ -14,5 +14,5 @@ process TRAIN {
     path 'model'
 
     script:
-    command(job, 'train', [reference: place(reference, 'reference.h5ad'), model: 'model'])
+    command(job, 'train', [reference: place(reference, 'reference.h5ad'), model_folder: 'model'])
 }
